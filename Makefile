@@ -1,0 +1,41 @@
+# One way in: every target makes the virtual environment by itself.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+STAMP   = $(VENV)/.installed
+
+.PHONY: demo test check format bench eval servers soak clean
+.DEFAULT_GOAL := demo
+
+$(STAMP): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[serve,dev]'
+	touch $@
+
+demo: $(STAMP)  ## index the sample stream and show its stories
+	$(BIN)/esdedup demo
+
+test: $(STAMP)  ## the whole test suite
+	$(BIN)/python -m pytest
+
+check: $(STAMP)  ## format, lint, types, docs in step with code
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_docs.py
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)  ## ratios against peers, in one run
+	$(BIN)/python -m tests.bench
+
+eval: $(STAMP)  ## detection quality on the labelled sets
+	$(BIN)/python -m tests.eval.gate
+
+servers: $(STAMP)  ## real Elasticsearch and OpenSearch on loopback until Ctrl-C
+	$(BIN)/python -m tests.servers both
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

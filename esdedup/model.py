@@ -1,0 +1,279 @@
+"""The shared vocabulary: what flows between the stages, as frozen dataclasses with a JSON form."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esdedup.errors import DocumentError
+from esdedup.numbers import NumberChange, NumberContext
+
+Role = Literal["original", "duplicate", "update", "unprocessed"]
+JSON = dict[str, Any]
+Hashes32 = NDArray[np.uint32]
+
+# An id travels as Elasticsearch `_id`, which takes at most 512 bytes.
+MAX_ID_BYTES = 512
+
+_DOCUMENT_FIELDS = ("id", "title", "text", "url", "source", "lang", "published", "html")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One article as it came in. `html` is the raw page where the text is still to be extracted."""
+
+    id: str
+    title: str = ""
+    text: str = ""
+    url: str | None = None
+    source: str | None = None
+    lang: str | None = None
+    published: datetime | None = None
+    html: bytes | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise DocumentError("(no id)", "the id is empty; leave it out to have one made")
+        if len(self.id.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
+            raise DocumentError(
+                f"{self.id[:40]}…",
+                f"the id is longer than {MAX_ID_BYTES} bytes, the limit of the search engines; "
+                "give a shorter one or leave it out to have one made",
+            )
+
+    def to_json(self) -> JSON:
+        """Fields that are set, extra fields beside them, dates as ISO 8601."""
+        out: JSON = {"id": self.id, "title": self.title, "text": self.text}
+        for name in ("url", "source", "lang"):
+            if (value := getattr(self, name)) is not None:
+                out[name] = value
+        if self.published is not None:
+            out["published"] = iso(self.published)
+        if self.html is not None:
+            out["html"] = base64.b64encode(self.html).decode("ascii")
+        return {**dict(self.extra), **out}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The reverse of `to_json`; unknown fields are kept in `extra`."""
+        html = raw.get("html")
+        return cls(
+            id=str(raw["id"]),
+            title=raw.get("title") or "",
+            text=raw.get("text") or "",
+            url=raw.get("url"),
+            source=raw.get("source"),
+            lang=raw.get("lang"),
+            published=parse_time(raw.get("published")),
+            html=base64.b64decode(html) if html is not None else None,
+            extra={k: v for k, v in raw.items() if k not in _DOCUMENT_FIELDS},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that could not become a signed document: an entry of the quarantine.
+
+    `where` is the file and line, or the page; `final` tells that another try cannot succeed;
+    `document` is what is known of it, kept so that it can be tried again.
+    """
+
+    id: str
+    where: str
+    reason: str
+    final: bool = False
+    document: Document | None = None
+
+    def to_json(self) -> JSON:
+        return {"id": self.id, "where": self.where, "reason": self.reason, "final": self.final}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """What the methods computed from one document; verification needs nothing else of it.
+
+    `keys` are the retrievable strings of each method; `shingles` the 32-bit n-gram hashes in
+    text order, as far as verification reads them; `words` the length of the signed text.
+    """
+
+    format: str
+    keys: Mapping[str, tuple[str, ...]]
+    shingles: Hashes32
+    words: int
+    exact: str
+    numbers: tuple[NumberContext, ...] = ()
+    lang: str | None = None
+
+    def to_json(self) -> JSON:
+        return {
+            "format": self.format,
+            "keys": {method: list(keys) for method, keys in self.keys.items()},
+            "shingles": base64.b64encode(pack(self.shingles)).decode("ascii"),
+            "words": self.words,
+            "exact": self.exact,
+            "numbers": [n.to_json() for n in self.numbers],
+            "lang": self.lang,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(
+            format=raw["format"],
+            keys={method: tuple(keys) for method, keys in raw["keys"].items()},
+            shingles=unpack(base64.b64decode(raw["shingles"])),
+            words=raw["words"],
+            exact=raw["exact"],
+            numbers=tuple(NumberContext.from_json(n) for n in raw["numbers"]),
+            lang=raw["lang"],
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A document's place: its group, the story the group belongs to, and its role in them."""
+
+    role: Role
+    group: str
+    story: str
+    parent: str | None = None  # what an update updates, or the member a copy was linked through
+
+    @property
+    def canonical(self) -> bool:
+        """Whether the document leads its group: only leaders attract copies."""
+        return self.role != "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why two documents are, or are not, one story: measures beside the thresholds they met."""
+
+    other: str
+    found_by: Mapping[str, int] = field(default_factory=dict)
+    measure: str = ""
+    overlap: float = 0.0
+    of_new: float = 0.0
+    of_old: float = 0.0
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    verdict: Literal["duplicate", "update", "different"] = "different"
+    reason: str = ""
+    numbers: tuple[NumberChange, ...] = ()
+
+    def to_json(self) -> JSON:
+        return {
+            "other": self.other,
+            "found_by": dict(self.found_by),
+            "measure": self.measure,
+            "overlap": round(self.overlap, 4),
+            "of_new": round(self.of_new, 4),
+            "of_old": round(self.of_old, 4),
+            "thresholds": dict(self.thresholds),
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "numbers": [[c.old, c.new, c.context] for c in self.numbers],
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(**{**raw, "numbers": tuple(NumberChange(*c) for c in raw["numbers"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stored document that shares keys, with what verification needs of it."""
+
+    id: str
+    shared: Mapping[str, int]
+    signature: Signature
+    order: Order
+    link: Link
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on one document, with its evidence; the runner-ups come after the first."""
+
+    id: str
+    role: Role
+    group: str
+    story: str
+    score: float = 0.0
+    method: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    reason: str = ""
+
+    def to_json(self) -> JSON:
+        return {
+            "id": self.id,
+            "role": self.role,
+            "group": self.group,
+            "story": self.story,
+            "score": round(self.score, 4),
+            "method": self.method,
+            "reason": self.reason,
+            "evidence": [e.to_json() for e in self.evidence],
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(**{**raw, "evidence": tuple(Evidence.from_json(e) for e in raw["evidence"])})
+
+
+# The total order of documents: (microseconds since 1970 of published, else first seen; then id).
+Order = tuple[int, str]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400_000_000
+
+
+def order_of(published: datetime | None, first_seen: int, id_: str) -> Order:
+    """Published, unless it is missing or more than a day ahead of its arrival; then first seen.
+
+    A date in the future is a mistake of the page: trusting it would make every copy of the
+    article older than its original.
+    """
+    if published is None or (moment := microseconds(published)) > first_seen + _DAY:
+        return first_seen, id_
+    return moment, id_
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970, without the rounding of a float."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def parse_time(value: object) -> datetime | None:
+    """ISO 8601, seconds or milliseconds since 1970, or a datetime; naive times are UTC."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        raise ValueError(f"not a time: {value!r}")
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value / 1000 if abs(value) >= 1e11 else value, UTC)
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def pack(hashes: Hashes32) -> bytes:
+    """Little-endian 32-bit words, in text order."""
+    return hashes.astype("<u4", copy=False).tobytes()
+
+
+def unpack(blob: bytes) -> Hashes32:
+    return np.frombuffer(blob, dtype="<u4").astype(np.uint32, copy=False)

@@ -1,0 +1,363 @@
+"""Settings: one frozen dataclass, presets named after the papers, and where values come from.
+
+A value is taken from, in rising order: the preset, a TOML file, the environment
+(`ESDEDUP_<FIELD>`), flags. Fields marked `shapes` decide what is stored with a document; their
+fingerprint is recorded in the store, and opening it with others is an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Literal, Self, get_args, get_type_hints
+
+from esdedup.errors import SettingsError, SettingsMismatch
+
+# Raised whenever the same settings give other keys than before; see docs/format.md.
+FORMAT = 1
+
+Measure = Literal["containment", "dice", "jaccard"]
+SignedText = Literal["title+body", "body"]
+Fingerprint = Literal["mixed", "poly31"]
+Attract = Literal["originals", "all"]
+OnDuplicate = Literal["link", "drop"]
+
+
+def setting(
+    default: Any,
+    text: str,
+    *,
+    unit: str,
+    source: str,
+    shapes: bool = False,
+    low: float | None = None,
+    high: float | None = None,
+) -> Any:
+    """A field with its documentation beside it; `low` and `high` bound it inclusively."""
+    return field(
+        default=default,
+        metadata={
+            "text": text,
+            "unit": unit,
+            "source": source,
+            "shapes": shapes,
+            "low": low,
+            "high": high,
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every choice esdedup makes, with its default, unit, source and reason."""
+
+    preset: str = setting(
+        "hybrid", "Name of the preset the other values start from.", unit="name", source="esdedup"
+    )
+    methods: tuple[str, ...] = setting(
+        ("sketch",),
+        "Methods that sign documents and find candidates; only these cost space and time.",
+        unit="names",
+        source="esdedup",
+    )
+    signed_text: SignedText = setting(
+        "title+body",
+        "Which text is signed: title and body trimmed and joined, or the body alone.",
+        unit="name",
+        source="paper 000, section 2.1",
+        shapes=True,
+    )
+    fingerprint: Fingerprint = setting(
+        "mixed",
+        "Hash of a shingle: `poly31` is the paper's polynomial over characters, `mixed` the same "
+        "with a 64-bit base and a final mix, so that every bit counts.",
+        unit="name",
+        source="paper 000, footnote 3",
+        shapes=True,
+    )
+    shingle_words: int = setting(
+        4,
+        "Length of a shingle (the papers' n).",
+        unit="words",
+        source="paper 000, Table 2 (3 or 4)",
+        shapes=True,
+        low=1,
+        high=32,
+    )
+    sample_size: int = setting(
+        1600,
+        "Shingles sampled for the sketch of a long text (k): the smallest by a second hash.",
+        unit="shingles",
+        source="paper 000, Table 2",
+        shapes=True,
+        low=1,
+    )
+    permutations: int = setting(
+        20,
+        "Numbers in a sketch (p).",
+        unit="keys",
+        source="paper 000, Table 2",
+        shapes=True,
+        low=1,
+        high=99,
+    )
+    seed: int = setting(
+        31,
+        "Seed the permutations are drawn from.",
+        unit="number",
+        source="esdedup",
+        shapes=True,
+        low=0,
+    )
+    max_collisions_by_chance: int = setting(
+        2,
+        "A candidate shares more than this many sketch keys (t).",
+        unit="keys",
+        source="paper 000, Table 2",
+        low=0,
+    )
+    compared_part: float = setting(
+        0.8,
+        "Share of both texts, from their beginning, that verification compares (f).",
+        unit="fraction",
+        source="paper 000, Table 2 (.4 to 1.0)",
+        shapes=True,
+        low=0.05,
+        high=1.0,
+    )
+    short_text: int = setting(
+        120,
+        "Texts with fewer words are compared whole: f rises to 1.",
+        unit="words",
+        source="paper 000, section 2.2.3",
+        shapes=True,
+        low=0,
+    )
+    max_shingles: int = setting(
+        20_000,
+        "At most this many shingle hashes are stored with a document, so that one giant text "
+        "cannot fill the store.",
+        unit="shingles",
+        source="esdedup",
+        shapes=True,
+        low=1,
+    )
+    measure: Measure = setting(
+        "containment",
+        "Overlap measure: `dice` 2|A∩B|/(|A|+|B|), `jaccard` |A∩B|/|A∪B|, `containment` "
+        "|A∩B|/|A| of the smaller side, with the direction kept in the evidence.",
+        unit="name",
+        source="paper 000, Table 1 (dice)",
+    )
+    min_overlap: float = setting(
+        0.5,
+        "Two documents match where the overlap is above this (r).",
+        unit="fraction",
+        source="paper 000, Table 2 (.2 to .5)",
+        low=0.0,
+        high=1.0,
+    )
+    verified_candidates: int = setting(
+        8,
+        "How many candidates are verified, best first; 1 is the paper's way.",
+        unit="documents",
+        source="paper 000, section 2.2.2 (1)",
+        low=1,
+    )
+    attract: Attract = setting(
+        "originals",
+        "Who attracts copies: `originals` only (no chains; the same groups in any order of "
+        "arrival), or `all` as in the paper, where a copy of a copy links to its original.",
+        unit="name",
+        source="paper 000, section 2.2",
+    )
+    number_check: bool = setting(
+        True,
+        "Whether changed counts in the same context make an update of a near-identical article.",
+        unit="yes/no",
+        source="paper 000, section 4.2",
+    )
+    extended_ratio: float = setting(
+        1.5,
+        "A new text that contains the old one and is more than this many times as long is an "
+        "update (reason `extended`); 0 switches the rule off.",
+        unit="ratio",
+        source="esdedup",
+        low=0.0,
+    )
+    candidate_window: float = setting(
+        0.0,
+        "Only documents published within this many days before or after are candidates; 0 is no "
+        "window.",
+        unit="days",
+        source="esdedup",
+        low=0.0,
+    )
+    on_duplicate: OnDuplicate = setting(
+        "link",
+        "What happens to a duplicate: `link` stores it linked to its original, `drop` counts and "
+        "reports it but does not store it.",
+        unit="name",
+        source="paper 001, section 4",
+    )
+    batch: int = setting(
+        500, "Documents decided and written at once.", unit="documents", source="esdedup", low=1
+    )
+    page_seconds: float = setting(
+        20.0,
+        "Time limit for extracting one HTML page; a page over it is quarantined.",
+        unit="seconds",
+        source="esdedup",
+        low=0.1,
+    )
+    page_megabytes: int = setting(
+        10, "Larger HTML pages are quarantined unread.", unit="MB", source="esdedup", low=1
+    )
+    worker_megabytes: int = setting(
+        2048,
+        "Address space of a worker process beyond what it starts with: a page that needs more "
+        "fails alone; 0 is no limit.",
+        unit="MB",
+        source="esdedup",
+        low=0,
+    )
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            _check(item.name, getattr(self, item.name), item.metadata)
+
+    def fingerprint_of_format(self) -> str:
+        """Twelve hex digits of the fields that shape keys; stored with every document."""
+        return hashlib.sha256(json.dumps(self.shaping(), sort_keys=True).encode()).hexdigest()[:12]
+
+    def shaping(self) -> dict[str, Any]:
+        """The fields that shape what is stored, and the number of the format itself."""
+        shaping = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["shapes"]}
+        return {"format": FORMAT, **shaping}
+
+    def to_json(self) -> dict[str, Any]:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls()._with(raw, where="JSON")
+
+    @classmethod
+    def load(
+        cls,
+        *,
+        preset: str | None = None,
+        file: Path | None = None,
+        environment: Mapping[str, str] = os.environ,
+        flags: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Preset, then file, then environment, then flags; each overrides the ones before."""
+        from_file = _read_toml(file) if file is not None else {}
+        from_environment = {
+            f.name: environment[variable]
+            for f in fields(cls)
+            if (variable := f"ESDEDUP_{f.name.upper()}") in environment
+        }
+        given = {k: v for k, v in (flags or {}).items() if v is not None}
+        for layer in (given, from_environment, from_file):
+            preset = preset or layer.get("preset")
+        settings = cls()._with(preset_values(preset or "hybrid"), where="preset")
+        for where, layer in (
+            (str(file), from_file),
+            ("environment", from_environment),
+            ("flags", given),
+        ):
+            settings = settings._with({k: v for k, v in layer.items() if k != "preset"}, where=where)
+        return settings
+
+    def check_against(self, recorded: Mapping[str, Any], *, store: str) -> None:
+        """Refuse a store whose keys were made with other settings, naming each field."""
+        mine = self.shaping()
+        differing = [n for n in mine if recorded.get(n) != mine[n]]
+        if differing:
+            detail = ", ".join(
+                f"{n} is {recorded.get(n)!r} there and {mine[n]!r} here" for n in differing
+            )
+            raise SettingsMismatch(
+                f"{store} was written with other settings: {detail}. Open it with its own "
+                "settings, or index the articles into a new store."
+            )
+
+    def _with(self, values: Mapping[str, Any], *, where: str) -> Self:
+        types = get_type_hints(type(self))
+        unknown = sorted(set(values) - set(types))
+        if unknown:
+            raise SettingsError(
+                f"unknown setting {unknown[0]!r} ({where}); known are: {', '.join(sorted(types))}"
+            )
+        return replace(self, **{k: _coerce(k, v, types[k]) for k, v in values.items()})
+
+
+# Each preset is the default with these values changed; figures and reasons in docs/methods.md.
+_NRC_GPHIN: dict[str, Any] = {
+    "methods": ("sketch",),
+    "signed_text": "title+body",
+    "fingerprint": "poly31",
+    "shingle_words": 3,
+    "sample_size": 1600,
+    "permutations": 20,
+    "max_collisions_by_chance": 2,
+    "compared_part": 1.0,
+    "measure": "dice",
+    "min_overlap": 0.2,
+    "verified_candidates": 1,
+    "attract": "all",
+    "number_check": False,
+    "extended_ratio": 0.0,
+}
+PRESETS: dict[str, dict[str, Any]] = {
+    "hybrid": {},
+    "nrc-gphin": _NRC_GPHIN,
+    "nrc-gphin-precise": {**_NRC_GPHIN, "compared_part": 0.8, "min_overlap": 0.5},
+}
+
+
+def preset_values(name: str) -> dict[str, Any]:
+    if name not in PRESETS:
+        raise SettingsError(f"unknown preset {name!r}; known are: {', '.join(PRESETS)}")
+    return {"preset": name, **PRESETS[name]}
+
+
+def _read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"settings file {file}: {error}") from error
+
+
+def _coerce(name: str, value: Any, wanted: Any) -> Any:
+    """Text from the environment or a flag becomes the field's type; other types are checked."""
+    if choices := get_args(wanted) if wanted not in (tuple[str, ...],) else ():
+        if value not in choices:
+            raise SettingsError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
+        return value
+    if wanted == tuple[str, ...]:
+        return tuple(v.strip() for v in value.split(",")) if isinstance(value, str) else tuple(value)
+    if wanted is bool and isinstance(value, str):
+        if value.lower() in ("1", "true", "yes", "on"):
+            return True
+        if value.lower() in ("0", "false", "no", "off"):
+            return False
+        raise SettingsError(f"{name} is {value!r}; say yes or no")
+    try:
+        return wanted(value)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{name} is {value!r}, which is not a {wanted.__name__}") from error
+
+
+def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
+    low, high = metadata["low"], metadata["high"]
+    if (low is not None and value < low) or (high is not None and value > high):
+        bounds = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise SettingsError(f"{name} is {value}; it must be {bounds}")
