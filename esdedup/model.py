@@ -147,7 +147,7 @@ class Link:
     role: Role
     group: str
     story: str
-    parent: str | None = None  # what an update updates, or the member a copy was linked through
+    parent: str | None = None  # the article this one was verified against
 
     @property
     def canonical(self) -> bool:
@@ -212,6 +212,11 @@ class Decision:
     method: str = ""
     evidence: tuple[Evidence, ...] = ()
     reason: str = ""
+
+    @property
+    def link(self) -> Link:
+        parent = self.evidence[0].other if self.role in ("duplicate", "update") else None
+        return Link(self.role, self.group, self.story, parent)
 
     def to_json(self) -> JSON:
         return {

@@ -25,6 +25,7 @@ Measure = Literal["containment", "dice", "jaccard"]
 SignedText = Literal["title+body", "body"]
 Fingerprint = Literal["mixed", "poly31"]
 Attract = Literal["originals", "all"]
+Keep = Literal["earliest", "arrival"]
 OnDuplicate = Literal["link", "drop"]
 
 
@@ -176,6 +177,13 @@ class Settings:
         unit="name",
         source="paper 000, section 2.2",
     )
+    keep: Keep = setting(
+        "earliest",
+        "Which article of a group is its original: the `earliest` published (first seen where "
+        "there is no date), or the first by `arrival` as in the paper.",
+        unit="name",
+        source="paper 000, section 2.2",
+    )
     number_check: bool = setting(
         True,
         "Whether changed counts in the same context make an update of a near-identical article.",
@@ -273,7 +281,9 @@ class Settings:
             ("environment", from_environment),
             ("flags", given),
         ):
-            settings = settings._with({k: v for k, v in layer.items() if k != "preset"}, where=where)
+            settings = settings._with(
+                {k: v for k, v in layer.items() if k != "preset"}, where=where
+            )
         return settings
 
     def check_against(self, recorded: Mapping[str, Any], *, store: str) -> None:
@@ -313,6 +323,7 @@ _NRC_GPHIN: dict[str, Any] = {
     "min_overlap": 0.2,
     "verified_candidates": 1,
     "attract": "all",
+    "keep": "arrival",
     "number_check": False,
     "extended_ratio": 0.0,
 }
@@ -343,7 +354,9 @@ def _coerce(name: str, value: Any, wanted: Any) -> Any:
             raise SettingsError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
         return value
     if wanted == tuple[str, ...]:
-        return tuple(v.strip() for v in value.split(",")) if isinstance(value, str) else tuple(value)
+        return (
+            tuple(v.strip() for v in value.split(",")) if isinstance(value, str) else tuple(value)
+        )
     if wanted is bool and isinstance(value, str):
         if value.lower() in ("1", "true", "yes", "on"):
             return True

@@ -1,0 +1,27 @@
+"""Methods of detection: one file each, all with the same functions.
+
+    sign(tokens, settings)       -> one value per text of the batch, whatever the method needs
+    keys(signed, settings)       -> the retrievable strings of one such value
+    needed(settings)             -> how many shared keys make a candidate
+    compare(a, b)                -> how many keys two documents share
+
+A key is a plain string: a letter for the method, the position where the method has positions
+(`s03:9f2c…`), so that a value meets only its own kind and its own permutation. Keys depend on
+the text and the settings, on nothing else. To add a method: write its file, name it in METHODS,
+describe its keys in docs/format.md.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from esdedup.errors import SettingsError
+from esdedup.methods import exact, sketch
+
+METHODS: dict[str, ModuleType] = {"sketch": sketch, "exact": exact}
+
+
+def method(name: str) -> ModuleType:
+    if name not in METHODS:
+        raise SettingsError(f"unknown method {name!r}; known are: {', '.join(METHODS)}")
+    return METHODS[name]

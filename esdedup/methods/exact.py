@@ -1,0 +1,40 @@
+"""Exact normalised text: the strict route of texts too short for a shingle.
+
+A text of fewer than n words has no shingle and so no sketch. It matches only a text with the
+very same words in the same order; never a shared empty signature.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Sequence
+
+from esdedup.settings import Settings
+from esdedup.text import Tokens
+
+
+def sign(tokens: Tokens, settings: Settings) -> list[str]:
+    """32 hex digits over the hashes of all words of each text."""
+    del settings
+    bounds = tokens.first.tolist()
+    words = tokens.hashes.astype("<u8", copy=False)
+    return [
+        hashlib.blake2b(words[start:end].tobytes(), digest_size=16).hexdigest()
+        for start, end in itertools.pairwise(bounds)
+    ]
+
+
+def keys(signed: str, settings: Settings) -> tuple[str, ...]:
+    """`x:` and the digest."""
+    del settings
+    return (f"x:{signed}",)
+
+
+def needed(settings: Settings) -> int:
+    del settings
+    return 1
+
+
+def compare(a: Sequence[str], b: Sequence[str]) -> int:
+    return len(set(a) & set(b))

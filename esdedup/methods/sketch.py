@@ -1,0 +1,95 @@
+"""Shingle min-hash sketch (paper 000, NRC-GPHIN; after Broder).
+
+Every shingle of n words has a 64-bit fingerprint. For each of p permutations the smallest
+permuted fingerprint of the text goes into its sketch; two texts share a key for about that
+share of the p permutations which their sets of shingles have in common (Jaccard).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from esdedup.hashing import Hashes, drawn, mix
+from esdedup.settings import Settings
+from esdedup.text import Tokens
+
+
+def fingerprints(tokens: Tokens, settings: Settings) -> Hashes:
+    """One number per shingle of the batch: the paper's polynomial, or that polynomial mixed."""
+    polynomial = tokens.shingles(settings.shingle_words)
+    return polynomial if settings.fingerprint == "poly31" else mix(polynomial)
+
+
+def sign(tokens: Tokens, settings: Settings) -> list[Hashes]:
+    """The p minima of each text; none for a text with fewer than n words."""
+    return minima(fingerprints(tokens, settings), tokens, settings)
+
+
+def minima(values: Hashes, tokens: Tokens, settings: Settings) -> list[Hashes]:
+    """`sign`, for fingerprints that were computed already."""
+    ranges = tokens.shingle_ranges(settings.shingle_words)
+    samples = [_sample(values[start:end], settings.sample_size) for start, end in ranges.tolist()]
+    lengths = np.fromiter(map(len, samples), np.int64, len(samples))
+    signed = [np.zeros(0, np.uint64)] * len(samples)
+    filled = np.flatnonzero(lengths)
+    if not len(filled):
+        return signed
+    together = np.concatenate(samples)
+    offsets = (np.cumsum(lengths) - lengths)[filled]
+    sketches = np.empty((len(filled), settings.permutations), np.uint64)
+    for i, number in enumerate(_permutations(settings)):
+        sketches[:, i] = np.minimum.reduceat(_permute(together, number, settings), offsets)
+    for place, text in enumerate(filled.tolist()):
+        signed[text] = sketches[place]
+    return signed
+
+
+def keys(signed: Hashes, settings: Settings) -> tuple[str, ...]:
+    """`sPP:` the permutation in decimal, then the low 48 bits of its minimum in hex.
+
+    Among 10^8 documents a minimum meets a different one with the same 48 bits with probability
+    4 * 10^-7.
+    """
+    del settings
+    digits = signed.astype(">u8").tobytes().hex()
+    return tuple([prefix + digits[start:end] for prefix, start, end in _layout(len(signed))])
+
+
+def needed(settings: Settings) -> int:
+    """More than t collisions make a candidate."""
+    return settings.max_collisions_by_chance + 1
+
+
+def compare(a: Sequence[str], b: Sequence[str]) -> int:
+    """Collisions: a key says which permutation it belongs to."""
+    return len(set(a) & set(b))
+
+
+def _sample(values: Hashes, size: int) -> Hashes:
+    """At most `size` shingles, the smallest by a second hash: the choice depends on content."""
+    if len(values) <= size:
+        return values
+    distinct = np.unique(values)
+    if len(distinct) <= size:
+        return distinct
+    second = mix(distinct + np.uint64(1))
+    return distinct[np.argpartition(second, size - 1)[:size]]
+
+
+def _permute(values: Hashes, number: np.uint64, settings: Settings) -> Hashes:
+    """The paper permutes by exclusive or; multiplying by an odd number reorders more freely."""
+    return values ^ number if settings.fingerprint == "poly31" else values * number
+
+
+def _permutations(settings: Settings) -> Hashes:
+    numbers = drawn(settings.seed, "sketch", settings.permutations)
+    return numbers if settings.fingerprint == "poly31" else numbers | np.uint64(1)
+
+
+@cache
+def _layout(permutations: int) -> tuple[tuple[str, int, int], ...]:
+    """Prefix and place of each key within the sketch written as 16 hex digits a number."""
+    return tuple((f"s{i:02d}:", 16 * i + 4, 16 * i + 16) for i in range(permutations))

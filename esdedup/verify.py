@@ -1,0 +1,102 @@
+"""Two signatures to evidence: overlap of the compared parts, changed counts, containment.
+
+Pure functions: nothing here knows where a signature came from, and no text is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from esdedup.model import Evidence, Hashes32, Signature
+from esdedup.numbers import NumberChange, changed_numbers
+from esdedup.settings import Measure, Settings
+
+
+def verify(
+    other: str,
+    old: Signature,
+    new: Signature,
+    settings: Settings,
+    found_by: Mapping[str, int] | None = None,
+) -> Evidence:
+    """Whether `new` is a duplicate of `old`, an update of it, or a different article."""
+    if not len(old.shingles) or not len(new.shingles):
+        return _verify_short(other, old, new, found_by or {})
+    a, b = np.unique(old.shingles), np.unique(new.shingles)
+    shared = count_shared(a, b)
+    overlap = MEASURES[settings.measure](shared, len(a), len(b))
+    numbers: tuple[NumberChange, ...] = ()
+    verdict: Literal["duplicate", "update", "different"] = "different"
+    reason = "overlap"
+    if overlap > settings.min_overlap:
+        verdict = "duplicate"
+        numbers = changed_numbers(old.numbers, new.numbers) if settings.number_check else ()
+        if numbers:
+            verdict, reason = "update", "numbers"
+        elif is_extended(old, new, shared / len(a), settings):
+            verdict, reason = "update", "extended"
+    return Evidence(
+        other=other,
+        found_by=found_by or {},
+        measure=settings.measure,
+        overlap=overlap,
+        of_new=shared / len(b),
+        of_old=shared / len(a),
+        thresholds={
+            "min_overlap": settings.min_overlap,
+            "max_collisions_by_chance": settings.max_collisions_by_chance,
+        },
+        verdict=verdict,
+        reason=reason,
+        numbers=numbers,
+    )
+
+
+def count_shared(a: Hashes32, b: Hashes32) -> int:
+    """How many of two sorted arrays of distinct hashes are in both."""
+    together = np.concatenate([a, b])
+    together.sort(kind="stable")  # two sorted runs: merged, not sorted anew
+    return int(np.count_nonzero(together[1:] == together[:-1]))
+
+
+def is_extended(old: Signature, new: Signature, of_old: float, settings: Settings) -> bool:
+    """A clearly longer text around most of an older one tells more than it did."""
+    ratio = settings.extended_ratio
+    return bool(ratio) and new.words > ratio * old.words and of_old > settings.min_overlap
+
+
+def dice(shared: int, a: int, b: int) -> float:
+    return 2 * shared / (a + b)
+
+
+def jaccard(shared: int, a: int, b: int) -> float:
+    return shared / (a + b - shared)
+
+
+def containment(shared: int, a: int, b: int) -> float:
+    """Of the smaller side; which side that is can be told from `of_new` and `of_old`."""
+    return shared / min(a, b)
+
+
+MEASURES = {"dice": dice, "jaccard": jaccard, "containment": containment}
+assert set(MEASURES) == set(Measure.__args__)  # type: ignore[attr-defined]
+
+
+def _verify_short(
+    other: str, old: Signature, new: Signature, found_by: Mapping[str, int]
+) -> Evidence:
+    """Texts without a shingle match only word for word."""
+    same = old.exact == new.exact
+    return Evidence(
+        other=other,
+        found_by=found_by,
+        measure="exact",
+        overlap=float(same),
+        of_new=float(same),
+        of_old=float(same),
+        verdict="duplicate" if same else "different",
+        reason="exact text",
+    )

