@@ -19,7 +19,19 @@ _NAMES = {
     "open_store": "esdedup.stores",
     "read": "esdedup.readers",
 }
-__all__ = [*_NAMES, "__version__"]
+__all__ = [
+    "Decision",
+    "Deduplicator",
+    "Document",
+    "EsdedupError",
+    "Evidence",
+    "Failure",
+    "Settings",
+    "Signature",
+    "__version__",
+    "open_store",
+    "read",
+]
 
 if TYPE_CHECKING:
     from esdedup.errors import EsdedupError

@@ -7,6 +7,7 @@ EsdedupError
 │   └── DocumentError      one document of it; the others go on
 ├── ExtractionError        an HTML page gave no article (later: retry; never: quarantine)
 └── StoreError             the store refused or could not do something
+    ├── StoreMissing       there is none yet, and reading does not make one
     ├── StoreUnavailable   it may work later (disk full, locked, no connection)
     └── StoreCorrupt       it will not work before someone mends it
 
@@ -47,6 +48,10 @@ class ExtractionError(EsdedupError):
 
 class StoreError(EsdedupError):
     """The store refused something."""
+
+
+class StoreMissing(StoreError):
+    """There is no store there yet."""
 
 
 class StoreUnavailable(StoreError):

@@ -39,14 +39,15 @@ class Document:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.id:
-            raise DocumentError("(no id)", "the id is empty; leave it out to have one made")
-        if len(self.id.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
-            raise DocumentError(
-                f"{self.id[:40]}…",
-                f"the id is longer than {MAX_ID_BYTES} bytes, the limit of the search engines; "
-                "give a shorter one or leave it out to have one made",
-            )
+        _check_id(self.id)
+        for name in ("title", "text", "url", "source", "lang"):
+            value = getattr(self, name)
+            if value and (clean := well_formed(value)) is not value:
+                object.__setattr__(self, name, clean)
+        if self.extra:
+            object.__setattr__(self, "extra", _well_formed_values(self.extra))
+        if self.published is not None and self.published.tzinfo is None:
+            object.__setattr__(self, "published", parse_time(self.published))
 
     def to_json(self) -> JSON:
         """Fields that are set, extra fields beside them, dates as ISO 8601."""
@@ -90,6 +91,10 @@ class Failure:
     reason: str
     final: bool = False
     document: Document | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("id", "where", "reason"):  # file names need not be UTF-8
+            object.__setattr__(self, name, well_formed(getattr(self, name)))
 
     def to_json(self) -> JSON:
         return {"id": self.id, "where": self.where, "reason": self.reason, "final": self.final}
@@ -235,6 +240,41 @@ class Decision:
         return cls(**{**raw, "evidence": tuple(Evidence.from_json(e) for e in raw["evidence"])})
 
 
+def well_formed(text: str) -> str:
+    """The text itself, or with U+FFFD for halves of surrogate pairs, which no store can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _well_formed_values(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, Mapping):
+        return {_well_formed_values(k): _well_formed_values(v) for k, v in value.items()}
+    return [_well_formed_values(v) for v in value] if isinstance(value, list) else value
+
+
+def _check_id(id_: str) -> None:
+    if not id_:
+        raise DocumentError("(no id)", "the id is empty; leave it out to have one made")
+    # Mended, two ids could become one.
+    if well_formed(id_) is not id_:
+        raise DocumentError(
+            well_formed(id_)[:40],
+            "the id holds half of a surrogate pair, which is no character; give another one or "
+            "leave it out to have one made",
+        )
+    if len(id_.encode()) > MAX_ID_BYTES:
+        raise DocumentError(
+            f"{id_[:40]}…",
+            f"the id is longer than {MAX_ID_BYTES} bytes, the limit of the search engines; "
+            "give a shorter one or leave it out to have one made",
+        )
+
+
 # The total order of documents: (microseconds since 1970 of published, else first seen; then id).
 Order = tuple[int, str]
 
@@ -272,7 +312,7 @@ def parse_time(value: object) -> datetime | None:
 
 
 def iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def pack(hashes: Hashes32) -> bytes:

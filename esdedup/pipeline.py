@@ -19,7 +19,7 @@ from esdedup.linking import Window, probe, settle
 from esdedup.model import JSON, Decision, Document, Failure, Order, Signature, order_of
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
-from esdedup.stores import Record, Store, open_store
+from esdedup.stores import Record, Store, WriteReport, open_store
 
 Status = Literal["new", "unchanged", "changed", "dropped", "relinked", "failed"]
 
@@ -87,8 +87,15 @@ class Deduplicator:
         self, documents: Iterable[Document | Failure], *, workers: int = 0
     ) -> Iterator[Outcome]:
         """Index a stream; outcomes come batch by batch, in the order of the input."""
+        for batch in self.add_batches(documents, workers=workers):
+            yield from batch
+
+    def add_batches(
+        self, documents: Iterable[Document | Failure], *, workers: int = 0
+    ) -> Iterator[list[Outcome]]:
+        """The same, each batch as a whole once it is written."""
         for items in self._prepared(documents, workers):
-            yield from self.write(items)
+            yield self.write(items)
 
     def write(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
         """Decide and store one prepared batch: all of it, or on an error nothing."""
@@ -116,7 +123,8 @@ class Deduplicator:
             with self.store.transaction():
                 if isinstance(item, Signed) and item.document.id != failure.id:
                     self.store.delete([failure.id])  # it was kept under a makeshift id
-                yield from self.write([item])
+                outcomes = self.write([item])
+            yield from outcomes
 
     # --- one batch ---------------------------------------------------------------------------
 
@@ -131,6 +139,7 @@ class Deduplicator:
                 yield batch
 
     def _write_part(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
+        """Items with distinct ids: decide, write, settle what the write touched."""
         signed = [item for item in items if isinstance(item, Signed)]
         failures = [item for item in items if isinstance(item, Failure)]
         there = self.store.get_many(_id_of(item) for item in items)
@@ -138,18 +147,28 @@ class Deduplicator:
         fresh = [r for r in records if not _is_unchanged(r, there.get(r.document.id))]
         decided = self._decide(fresh)
         stored = [r for r in decided if not self._is_dropped(r, there)]
-        touched = self._touched_by_replacing(
-            [there[i] for r in stored if (i := r.document.id) in there]
-        )
-        self.store.put_many(stored)
+        replaced = [there[r.document.id] for r in stored if r.document.id in there]
+        touched = self._touched_by_replacing(replaced)
+        report = self.store.put_many(stored)
+        stored = [r for r in stored if report.accepted(r.document.id)]
+        failures += [_refused(r, report) for r in decided if r.document.id in report.failures]
         self.store.release(r.document.id for r in stored)
         self._keep_failures(failures, there)
-        ids = {r.document.id for r in stored}
-        relinked = self._settle(touched - ids, written=list(stored))
-        final = {r.document.id: relinked.get(r.document.id, r.decision) for r in decided}
-        outcomes = [self._outcome(item, final, ids, there) for item in items]
-        return outcomes + [
-            Outcome(decision, "relinked") for id_, decision in relinked.items() if id_ not in final
+        known = {r.document.id for r in records} - {r.document.id for r in decided}
+        relinked = self._settle(touched, stored, known)
+        done = _Written(
+            decided={r.document.id: r.decision for r in decided} | relinked,
+            stored={r.document.id for r in stored},
+            failures={f.id: f for f in failures},
+            there=there,
+        )
+        # Another writer was quicker with these ids: look again at what is there now.
+        again = [item for item in items if _id_of(item) in report.conflicts]
+        ids = {_id_of(item) for item in items}
+        return [
+            *(done.outcome(item) for item in items if _id_of(item) not in report.conflicts),
+            *(Outcome(d, "relinked") for id_, d in relinked.items() if id_ not in ids),
+            *(self._write_part(again) if again else ()),
         ]
 
     def _record(self, signed: Signed, there: Record | None) -> Record:
@@ -157,7 +176,8 @@ class Deduplicator:
         document = replace(signed.document, html=None)
         order = self._order(document, first_seen)
         undecided = Decision(document.id, "original", document.id, document.id)
-        return Record(document, signed.signature, order, first_seen, undecided)
+        version = there.version if there else None
+        return Record(document, signed.signature, order, first_seen, undecided, version)
 
     def _order(self, document: Document, first_seen: int) -> Order:
         dated = self.settings.keep == "earliest"
@@ -192,13 +212,20 @@ class Deduplicator:
         ]
         return self.store.followers(r.document.id for r in old) | self.store.later(probes)
 
-    def _settle(self, dirty: set[str], written: Sequence[Record] = ()) -> dict[str, Decision]:
-        """Mend what a write touched. The papers' online way (attract = all) mends nothing."""
-        if self.settings.attract == "all" and written:
+    def _settle(
+        self, dirty: set[str], written: Sequence[Record] = (), known: Iterable[str] = ()
+    ) -> dict[str, Decision]:
+        """Mend what a write touched. The papers' online way (attract = all) mends nothing.
+
+        On a cluster documents that were `known` before are looked at as well: the run that wrote
+        them may have been killed before it settled.
+        """
+        if self.settings.attract == "all" and (written or known):
             return {}
         ids = {r.document.id for r in written}
         if not self.store.serial:
-            return settle(self.store, dirty | ids, forced=ids)
+            forced = ids | set(known)
+            return settle(self.store, dirty | forced, forced)
         # Written and decided in one transaction: only documents after a new leader can be wrong.
         leaders = [r for r in written if r.decision.link.canonical]
         probes = [probe(r.document.id, r.signature, r.order, self.settings) for r in leaders]
@@ -233,20 +260,28 @@ class Deduplicator:
             and record.document.id not in there
         )
 
-    def _outcome(
-        self,
-        item: Signed | Failure,
-        decided: dict[str, Decision],
-        stored: set[str],
-        there: dict[str, Record],
-    ) -> Outcome:
-        if isinstance(item, Failure):
-            return Outcome(_unprocessed(item), "failed", item)
-        id_ = item.document.id
-        if id_ not in decided:
-            return Outcome(there[id_].decision, "unchanged")
-        status: Status = "changed" if id_ in there else "new" if id_ in stored else "dropped"
-        return Outcome(decided[id_], status)
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What became of one part of a batch."""
+
+    decided: dict[str, Decision]
+    stored: set[str]
+    failures: dict[str, Failure]
+    there: dict[str, Record]
+
+    def outcome(self, item: Signed | Failure) -> Outcome:
+        id_ = _id_of(item)
+        if failure := self.failures.get(id_):
+            return Outcome(_unprocessed(failure), "failed", failure)
+        if id_ not in self.decided:
+            return Outcome(self.there[id_].decision, "unchanged")
+        status: Status = "dropped"
+        if id_ in self.stored:
+            status = "changed" if id_ in self.there else "new"
+        elif id_ in self.there:
+            status = "unchanged"  # as it was, in a place that settling changed
+        return Outcome(self.decided[id_], status)
 
 
 @dataclass(slots=True)
@@ -267,6 +302,11 @@ def empty_signature(settings: Settings) -> Signature:
 
 def _unprocessed(failure: Failure) -> Decision:
     return Decision(failure.id, "unprocessed", failure.id, failure.id, reason=failure.reason)
+
+
+def _refused(record: Record, report: WriteReport) -> Failure:
+    id_ = record.document.id
+    return Failure(id_, record.document.url or id_, report.failures[id_], document=record.document)
 
 
 def _id_of(item: Signed | Failure) -> str:

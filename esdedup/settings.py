@@ -116,10 +116,10 @@ class Settings:
         low=0,
     )
     max_collisions_by_chance: int = setting(
-        2,
+        1,
         "A candidate shares more than this many sketch keys (t).",
         unit="keys",
-        source="paper 000, Table 2",
+        source="paper 000, Table 2 (2); 1 finds more, and verification decides",
         low=0,
     )
     compared_part: float = setting(
@@ -262,10 +262,15 @@ class Settings:
         *,
         preset: str | None = None,
         file: Path | None = None,
+        base: Settings | None = None,
         environment: Mapping[str, str] = os.environ,
         flags: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Preset, then file, then environment, then flags; each overrides the ones before."""
+        """Preset, then file, then environment, then flags; each overrides the ones before.
+
+        `base` takes the place of the default preset where none is named: the settings a store
+        was made with, when only some are to be different.
+        """
         from_file = _read_toml(file) if file is not None else {}
         from_environment = {
             f.name: environment[variable]
@@ -275,7 +280,8 @@ class Settings:
         given = {k: v for k, v in (flags or {}).items() if v is not None}
         for layer in (given, from_environment, from_file):
             preset = preset or layer.get("preset")
-        settings = cls()._with(preset_values(preset or "hybrid"), where="preset")
+        start = base.to_json() if base and not preset else preset_values(preset or "hybrid")
+        settings = cls()._with(start, where="preset")
         for where, layer in (
             (str(file), from_file),
             ("environment", from_environment),

@@ -26,7 +26,7 @@ class Signed:
 
 def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
     """Extract what is still a page, then sign; a document without words is a failure."""
-    read: list[Document | Failure] = [_read(document, settings) for document in documents]
+    read: list[Document | Failure] = [read_page(document, settings) for document in documents]
     texts = [d for d in read if isinstance(d, Document)]
     signed = iter(sign_many(texts, settings))
     out: list[Signed | Failure] = []
@@ -92,7 +92,7 @@ def _compared(fingerprints: Hashes, settings: Settings) -> Hashes32:
     return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
-def _read(document: Document, settings: Settings) -> Document | Failure:
+def read_page(document: Document, settings: Settings) -> Document | Failure:
     if document.html is None:
         return document
     from esdedup.extract import extract
@@ -100,7 +100,12 @@ def _read(document: Document, settings: Settings) -> Document | Failure:
     try:
         return extract(document, settings)
     except ExtractionError as error:
-        return Failure(document.id, document.url or document.id, str(error), document=document)
+        return Failure(document.id, _place(document), str(error), document=document)
+
+
+def _place(document: Document) -> str:
+    """Where a person finds it."""
+    return str(document.extra.get("file") or document.url or document.id)
 
 
 def _refuse_empty(signed: Signed) -> Signed | Failure:
@@ -109,7 +114,7 @@ def _refuse_empty(signed: Signed) -> Signed | Failure:
     document = signed.document
     return Failure(
         document.id,
-        document.url or document.id,
+        _place(document),
         "there are no words in its title and text; check the field names (--field text=NAME)",
         document=replace(document, html=None),
     )

@@ -27,7 +27,7 @@ LONGEST_WORD = 256
 
 # Blocks written without spaces: Thai, Lao, Burmese, Khmer, kana, bopomofo, Han and their
 # extensions (Hangul is written with spaces).
-_UNSPACED = (
+UNSPACED = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
     (0x1780, 0x17FF),
@@ -187,7 +187,8 @@ def _classes() -> NDArray[np.uint8]:
             table[code] = _LETTER
         elif category == "Cf":  # soft hyphens, joiners, direction marks, byte order marks
             table[code] = _IGNORED
-    for low, high in _UNSPACED:
+    table[0xFE00:0xFE10] = _IGNORED  # variation selectors: the look of an emoji is no word
+    for low, high in UNSPACED:
         block = table[low : high + 1]
         block[(block == _LETTER) | (low >= 0x20000)] = _SINGLE
     return table

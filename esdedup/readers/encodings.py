@@ -35,6 +35,7 @@ _BINARY_MAGIC = (
 # is drawn between, so that a page with a few stray null bytes still counts as text.
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1a\x1b"))
 _BINARY_SHARE = 0.05
+_FEW = 8
 _SAMPLE = 8192
 
 # How browsers read these labels (WHATWG Encoding): the Windows superset, never the ISO subset.
@@ -106,7 +107,7 @@ def looks_binary(data: bytes) -> bool:
         return True
     sample = data[:_SAMPLE]
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
-    return controls > _BINARY_SHARE * len(sample)
+    return controls > max(_FEW, _BINARY_SHARE * len(sample))
 
 
 def decode(data: bytes, *, declared: tuple[str, ...] = (), lang: str | None = None) -> str:
@@ -128,7 +129,8 @@ def decode(data: bytes, *, declared: tuple[str, ...] = (), lang: str | None = No
     for name in _BY_LANGUAGE.get(lang or "", ()):
         if (text := _strictly(data, name)) is not None:
             return text
-    return data.decode(labels[0] if labels else likely_encoding(data), "replace")
+    others = [name for name in labels if name != "utf-8"]
+    return data.decode(others[0] if others else likely_encoding(data), "replace")
 
 
 def likely_encoding(data: bytes) -> str:

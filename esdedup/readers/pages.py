@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -46,7 +47,9 @@ def read_text(source: Source, fields: FieldMap) -> Items:
 
 def read_warc(source: Source, fields: FieldMap) -> Items:
     """HTML answers with status 200 of a web archive; everything else in it is passed over."""
-    from fastwarc.warc import ArchiveIterator, WarcRecordType
+    with warnings.catch_warnings():  # fastwarc 1.1 warns of its own legacy module on import
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from fastwarc.warc import ArchiveIterator, WarcRecordType
 
     stream = CountedReader(source.stream)
     with _archive_errors():

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -36,6 +36,8 @@ _TRACKING = re.compile(r"(utm_.*|(fb|g|d|y|ms)clid|igshid|mc_[ce]id)(=|$)", re.I
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # What no text should carry: null bytes, and halves of surrogate pairs, which cannot be encoded.
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_MONTH_FIRST = re.compile(r"(?:[A-Za-z]{3,9},?\s+)?([A-Za-z]{3,9})\.?\s+(\d{1,2}),?\s+(\d{4})\b")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_.].*)?$")
 # ISO 639-2 codes seen in feeds for the languages most news is written in.
 _TWO_LETTERS = {
@@ -180,7 +182,7 @@ def moment(value: object) -> datetime | None:
             return parse_time(reading)
         except (ValueError, OverflowError, OSError):
             continue
-    return _mail_time(value) if isinstance(value, str) else None
+    return (_mail_time(value) or _named_month(value)) if isinstance(value, str) else None
 
 
 def _readings(value: str | float | datetime) -> list[str | float | datetime]:
@@ -190,6 +192,8 @@ def _readings(value: str | float | datetime) -> list[str | float | datetime]:
     text = value.strip()
     if re.fullmatch(r"\d{9,13}(\.\d+)?", text):  # seconds or milliseconds since 1970
         return [float(text)]
+    if re.fullmatch(r"\d{14}", text):
+        return [f"{text[:8]}T{text[8:]}"]
     spelled = re.sub(r"^(\d{4})/(\d\d)/(\d\d)", r"\1-\2-\3", text)
     spelled = re.sub(r"\s*(?:UTC|GMT)$", "Z", spelled)
     spelled = re.sub(r"\s+([+-]\d\d:?\d\d)$", r"\1", spelled)
@@ -201,6 +205,17 @@ def _mail_time(text: str) -> datetime | None:
     try:
         return parse_time(parsedate_to_datetime(text))
     except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _named_month(text: str) -> datetime | None:
+    """`Jan. 9, 2007`: the day, which is all such dates say reliably."""
+    found = _MONTH_FIRST.match(text.strip())
+    if found is None or (month := _MONTHS.find(found[1][:3].lower())) % 3:
+        return None
+    try:
+        return datetime(int(found[3]), month // 3 + 1, int(found[2]), tzinfo=UTC)
+    except ValueError:
         return None
 
 
@@ -282,7 +297,7 @@ def _page(html: Any) -> bytes:
     if isinstance(html, bytes):
         return html
     if not isinstance(html, str):
-        raise ValueError(f"the page is not a text but {_kind(html)}")  # noqa: TRY004 - bad input
+        raise ValueError(f"the page is not a text but {_kind(html)}")
     if "<" not in html:
         try:
             return base64.b64decode(html, validate=True)

@@ -20,7 +20,7 @@ PIECE = 64 * 1024
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
-class BrokenStream(Exception):  # noqa: N818 - named after the fact, as in errors.py
+class BrokenStream(Exception):
     """The input ends or breaks here; what came before is good."""
 
 

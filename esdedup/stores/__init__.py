@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
-from esdedup.errors import StoreError
+from esdedup.errors import StoreMissing
 from esdedup.model import Candidate, Decision, Document, Failure, Order, Signature
 from esdedup.settings import Settings
 
@@ -74,6 +74,9 @@ class WriteReport:
     conflicts: frozenset[str] = frozenset()
     failures: Mapping[str, str] = field(default_factory=dict)
 
+    def accepted(self, id_: str) -> bool:
+        return id_ not in self.conflicts and id_ not in self.failures
+
 
 Fold = Literal["group", "story", "none"]
 
@@ -99,6 +102,9 @@ class Store(Protocol):
     def link_many(self, changes: Sequence[tuple[Record, Decision]]) -> WriteReport: ...
     def members(self, group: str) -> list[Record]:
         """All documents of a group in order, its original first."""
+
+    def story(self, story: str) -> list[Record]:
+        """All documents of a story in order: the first group, its updates, copies of both."""
 
     def followers(self, ids: Iterable[str]) -> set[str]:
         """Documents whose group or parent is one of these, themselves left out."""
@@ -127,7 +133,7 @@ class Store(Protocol):
 def open_store(
     url: str, settings: Settings | None = None, *, mode: Literal["write", "read"] = "write"
 ) -> Store:
-    """The store behind a URL: `sqlite:///news.db`, `sqlite://:memory:` or a file name.
+    """The store behind a URL: `sqlite:///news.db` or a file name; a cluster (see `connection`).
 
     Mode `write` creates it where there is none. Without `settings` an existing store opens with
     the ones recorded in it; with others of the kind that shapes keys it does not open.
@@ -137,9 +143,20 @@ def open_store(
         from esdedup.stores.sqlite import SQLiteStore
 
         return SQLiteStore(_sqlite_path(url), settings, mode=mode)
-    raise StoreError(
-        f"no store for {scheme}:// ; this version opens sqlite:///file.db or a plain file name"
-    )
+    from esdedup.stores.cluster import ClusterStore
+    from esdedup.stores.connection import Target
+
+    return ClusterStore(Target.parse(url), settings, mode=mode)
+
+
+def recorded_settings(url: str) -> Settings | None:
+    """The settings a store was made with; None where there is no store yet."""
+    try:
+        store = open_store(url, mode="read")
+    except StoreMissing:
+        return None
+    store.close()
+    return store.settings
 
 
 def _sqlite_path(url: str) -> str:

@@ -10,7 +10,7 @@ import re
 
 from esdedup.text import fold
 
-# The blocks of `text._UNSPACED` that lie in the first plane, as a character class.
+# The blocks of `text.UNSPACED` that lie in the first plane, as a character class.
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u312f"
     "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])"

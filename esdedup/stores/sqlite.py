@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from esdedup.errors import StoreCorrupt, StoreError, StoreUnavailable
+from esdedup.errors import StoreCorrupt, StoreError, StoreMissing, StoreUnavailable
 from esdedup.model import (
     Candidate,
     Decision,
@@ -73,7 +73,7 @@ _MIGRATIONS: tuple[tuple[str, str], ...] = (
             key TEXT NOT NULL, leader INTEGER NOT NULL, seq INTEGER NOT NULL,
             PRIMARY KEY (key, leader, seq)
         ) WITHOUT ROWID;
-        CREATE VIRTUAL TABLE words USING fts5 (
+        CREATE VIRTUAL TABLE fulltext USING fts5 (
             title, text, content='', tokenize="unicode61 remove_diacritics 0"
         );
         CREATE TABLE quarantine (
@@ -121,7 +121,7 @@ class SQLiteStore:
     def _connect(self) -> sqlite3.Connection:
         in_memory = self.path == ":memory:"
         if self._mode == "read" and not in_memory and not Path(self.path).exists():
-            raise StoreError(f"there is no store at {self.path}; `esdedup index` makes one")
+            raise StoreMissing(f"there is no store at {self.path}; `esdedup index` makes one")
         folder = Path(self.path).resolve().parent
         if not in_memory and not folder.is_dir():
             raise StoreError(f"{self.path}: the folder {folder} does not exist; make it first")
@@ -139,7 +139,7 @@ class SQLiteStore:
                 f"{self.path} is a database of another program; name a new file for the store"
             )
         if not tables and self._mode == "read":
-            raise StoreError(f"{self.path} is empty; `esdedup index` fills it")
+            raise StoreMissing(f"{self.path} is empty; `esdedup index` fills it")
 
     def _migrate(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -204,10 +204,13 @@ class SQLiteStore:
                 yield
                 self._db.execute("COMMIT")
             except BaseException:
-                # SQLite ends the transaction by itself on some errors, a full disk among them.
-                if self._db.in_transaction:  # type: ignore[unreachable]  # mypy misses execute
-                    self._db.execute("ROLLBACK")
+                self._rollback()
                 raise
+
+    def _rollback(self) -> None:
+        """SQLite ends the transaction by itself on some errors, a full disk among them."""
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
 
     def refresh(self) -> None:
         """Nothing to do: what is written is seen."""
@@ -227,14 +230,17 @@ class SQLiteStore:
         if not shared:
             return []
         low, high = _bounds(probe)
-        rows = self._db.execute(
-            f"""SELECT seq, id, moment, role, "group", story, parent, format, shingles, words,
-                       exact, numbers, signed_lang
-                FROM documents WHERE seq IN ({_marks(shared)})
-                AND (moment, id) < (?, ?) AND moment BETWEEN ? AND ? AND id != ?""",
-            (*shared, *probe.order, low, high, probe.id),
-        ).fetchall()
-        found = [_candidate(row, shared[row["seq"]]) for row in rows]
+        found = [
+            _candidate(row, shared[row["seq"]])
+            for part in _chunks(list(shared))
+            for row in self._db.execute(
+                f"""SELECT seq, id, moment, role, "group", story, parent, format, shingles, words,
+                           exact, numbers, signed_lang
+                    FROM documents WHERE seq IN ({_marks(part)})
+                    AND (moment, id) < (?, ?) AND moment BETWEEN ? AND ? AND id != ?""",
+                (*part, *probe.order, low, high, probe.id),
+            )
+        ]
         found.sort(key=lambda c: (-sum(c.shared.values()), c.order))
         return found[:_MAX_CANDIDATES]
 
@@ -279,6 +285,9 @@ class SQLiteStore:
     def members(self, group: str) -> list[Record]:
         return sorted(self._records('"group"', [group]), key=lambda r: r.order)
 
+    def story(self, story: str) -> list[Record]:
+        return sorted(self._records("story", [story]), key=lambda r: r.order)
+
     def _records(self, column: str, values: Sequence[str]) -> list[Record]:
         with self._errors():
             return [
@@ -308,9 +317,9 @@ class SQLiteStore:
             (top,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM documents").fetchone()
             rows = [_row(record, seq) for seq, record in enumerate(records, top + 1)]
             if rows:
-                self._db.executemany(f"INSERT INTO documents VALUES ({_marks(rows[0])}, 1)", rows)
+                self._db.executemany(f"INSERT INTO documents VALUES ({_marks(rows[0])})", rows)
             self._db.executemany(
-                "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)",
+                "INSERT INTO fulltext (rowid, title, text) VALUES (?, ?, ?)",
                 [
                     (seq, searchable(r.document.title), searchable(r.document.text))
                     for seq, r in enumerate(records, top + 1)
@@ -374,7 +383,8 @@ class SQLiteStore:
                     [(key, row["seq"]) for key in keys],
                 )
                 self._db.execute(
-                    "INSERT INTO words (words, rowid, title, text) VALUES ('delete', ?, ?, ?)",
+                    "INSERT INTO fulltext (fulltext, rowid, title, text) "
+                    "VALUES ('delete', ?, ?, ?)",
                     (row["seq"], searchable(row["title"]), searchable(row["text"])),
                 )
                 self._db.execute("DELETE FROM documents WHERE seq = ?", (row["seq"],))
@@ -391,14 +401,15 @@ class SQLiteStore:
         column = {"group": 'd."group"', "story": "d.story", "none": "d.id"}[fold]
         with self._errors():
             articles, stories = self._db.execute(
-                f"""SELECT count(*), count(DISTINCT {column}) FROM words
-                    JOIN documents d ON d.seq = words.rowid WHERE words MATCH ?""",
+                f"""SELECT count(*), count(DISTINCT {column}) FROM fulltext
+                    JOIN documents d ON d.seq = fulltext.rowid WHERE fulltext MATCH ?""",
                 (expression,),
             ).fetchone()
             rows = self._db.execute(
                 f"""WITH matched AS (
-                        SELECT d.id, d.moment, bm25(words, 2.0, 1.0) AS rank, {column} AS folded
-                        FROM words JOIN documents d ON d.seq = words.rowid WHERE words MATCH ?
+                        SELECT d.id, d.moment, bm25(fulltext, 2.0, 1.0) AS rank, {column} AS folded
+                        FROM fulltext JOIN documents d ON d.seq = fulltext.rowid
+                        WHERE fulltext MATCH ?
                     ), ranked AS (
                         SELECT *, row_number() OVER (
                                    PARTITION BY folded ORDER BY rank, moment, id) AS place,
@@ -515,6 +526,15 @@ _INVARIANTS = (
         "keys of a missing document",
         "SELECT DISTINCT seq FROM keys WHERE seq NOT IN (SELECT seq FROM documents)",
     ),
+    (
+        "document without its keys",
+        "SELECT id FROM documents WHERE keys != '{}' AND seq NOT IN (SELECT seq FROM keys)",
+    ),
+    (
+        "keys that attract for a duplicate, or do not for a leader",
+        """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
+           WHERE k.leader != (d.role != 'duplicate')""",
+    ),
 )
 
 
@@ -584,7 +604,8 @@ def _row(record: Record, seq: int) -> tuple[Any, ...]:
         signature.exact,
         json.dumps([n.to_json() for n in signature.numbers], ensure_ascii=False),
         signature.lang,
-        _now(),
+        now := _now(),
+        now,  # the first version: another one than that of a row this one replaces
     )
 
 

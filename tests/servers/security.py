@@ -59,9 +59,10 @@ def write_keystore(
     home: Path, config: Path, environment: Mapping[str, str], owner: Account | None
 ) -> None:
     """Put the superuser's password into a new keystore of this config folder."""
+    tool = home / "bin" / "elasticsearch-keystore"
     done = subprocess.run(
-        [home / "bin" / "elasticsearch-keystore", "add", "--stdin", "bootstrap.password"],
-        # The first answer agrees to making a keystore, where the version asks.
+        # Without --force it asks on the same stdin whether to make a keystore.
+        [tool, "add", "--force", "--stdin", "bootstrap.password"],
         input=f"{PASSWORD}\n",
         env=environment,
         user=owner.uid if owner else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import base64
 import contextlib
+import email.message
 import json
 import os
 import random
@@ -16,7 +17,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -56,7 +57,7 @@ class Answer:
     """An HTTP answer, whatever its status."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: email.message.Message  # names are looked up in any case
     text: str
 
     def json(self) -> Any:
@@ -93,6 +94,7 @@ class Server:
         self._java = java
         self._heap = heap
         self._owner: Account | None = account()
+        self._starter = os.getpid()
         self._process: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._stack = contextlib.ExitStack()
@@ -230,10 +232,10 @@ class Server:
             request.add_header("Authorization", f"Basic {token}")
         try:
             with self._open(request, timeout) as answer:
-                return Answer(answer.status, dict(answer.headers), answer.read().decode())
+                return Answer(answer.status, answer.headers, answer.read().decode())
         except urllib.error.HTTPError as error:
             with error:
-                return Answer(error.code, dict(error.headers), error.read().decode())
+                return Answer(error.code, error.headers, error.read().decode())
 
     def wait_for(
         self, status: Status = "yellow", nodes: int | None = None, timeout: float = START_SECONDS
@@ -264,20 +266,25 @@ class Server:
 
     def kill(self) -> None:
         """kill -9 of the server, as a crash would; the data stays for `restart`."""
-        pid = self.java_pid
-        if self._process is None or pid is None:
+        if self._process is None or self._process.poll() is not None:
             return
-        os.kill(pid, signal.SIGKILL)
+        pid = self.java_pid
+        if pid is None:  # the launcher has not come that far
+            os.killpg(self._process.pid, signal.SIGKILL)
+        else:
+            os.kill(pid, signal.SIGKILL)
         self._reap()
+
+    def terminate(self) -> None:
+        """Ask the server to end, and return at once."""
+        if self._process is not None:
+            self._process.terminate()
 
     def stop(self) -> None:
         """SIGTERM, then SIGKILL; the data stays for `restart`."""
-        if self._process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            if self._process.poll() is None:
-                self._process.terminate()
-        self._reap()
+        if self._process is not None:
+            self.terminate()
+            self._reap()
 
     def _reap(self) -> None:
         """Wait until launcher and server are gone, killing what does not go by itself."""
@@ -293,6 +300,7 @@ class Server:
         while java is not None and self.java_pid == java:
             if time.monotonic() > deadline:
                 os.kill(java, signal.SIGKILL)
+                break
             time.sleep(0.05)
         self._process = None
         self._end_guard()
@@ -313,6 +321,9 @@ class Server:
 
     def close(self) -> None:
         """Stop, and remove the folder with the data and the log."""
+        if os.getpid() != self._starter:  # a forked child must not end its parent's servers
+            return
+        _started.discard(self)
         try:
             self.stop()
         finally:
@@ -378,6 +389,8 @@ class Cluster:
         return next(node for node in self.nodes if node.name == name)
 
     def stop(self) -> None:
+        for node in self.nodes:
+            node.terminate()
         for node in self.nodes:
             node.stop()
 
@@ -492,7 +505,7 @@ def start(
                     roles=roles,
                 )
                 servers.append(server)
-                _started.append((os.getpid(), server))
+                _started.add(server)
             for server in servers:
                 server.spawn()
             deadline = time.monotonic() + timeout
@@ -500,10 +513,10 @@ def start(
                 server.wait_for("green", nodes, max(1.0, deadline - time.monotonic()))
             return servers[0] if nodes == 1 else Cluster(servers)
         except BaseException as error:
+            # Somebody may have taken a port between our look and the server's bind.
+            taken = any("Address already in use" in server.log_tail(1000) for server in servers)
             _close_all(servers)
-            # Somebody took a port between our look and the server's bind.
-            taken = isinstance(error, ServerError) and "Address already in use" in str(error)
-            if not taken or attempt == 2:
+            if not (taken and isinstance(error, ServerError)) or attempt == 2:
                 raise
     raise AssertionError("unreachable")
 
@@ -582,19 +595,17 @@ def _opener(ca: Path | None) -> Callable[[urllib.request.Request, float], Any]:
     return lambda request, timeout: opener.open(request, timeout=timeout)
 
 
-# Every server with the process that started it: a forked child must not end its parent's.
-_started: list[tuple[int, Server]] = []
+_started: set[Server] = set()
 
 
-def _close_all(servers: Sequence[Server]) -> None:
+def _close_all(servers: Iterable[Server]) -> None:
     """Close every one of them, told to stop all at once, even when one of them fails."""
     with contextlib.ExitStack() as stack:
         for server in servers:
             stack.callback(server.close)
-            if server._process is not None and server._process.poll() is None:
-                server._process.terminate()
+            server.terminate()
 
 
 @atexit.register
 def _close_started() -> None:
-    _close_all([server for pid, server in _started if pid == os.getpid()])
+    _close_all([server for server in _started if server._starter == os.getpid()])

@@ -1,0 +1,122 @@
+"""What `esdedup doctor` looks at."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any
+
+from esdedup.errors import EsdedupError
+from esdedup.settings import Settings
+from esdedup.stores import open_store, recorded_settings
+
+_OLDEST_PYTHON = (3, 11)
+# Upserts, window functions and row values together; FTS5 is asked for by name.
+_OLDEST_SQLITE = (3, 25, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at; the remedy is for what is not in order."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def checks(store: str, *, required: bool) -> list[Check]:
+    """Everything, the store last; `required` tells that there must be one."""
+    return [_python(), _sqlite(), *_packages(), *_store(store, required=required)]
+
+
+def _python() -> Check:
+    ok = sys.version_info >= _OLDEST_PYTHON
+    oldest = ".".join(map(str, _OLDEST_PYTHON))
+    remedy = "" if ok else f"install Python {oldest} or newer"
+    return Check("Python", ok, platform.python_version(), remedy)
+
+
+def _sqlite() -> Check:
+    db = sqlite3.connect(":memory:")
+    try:
+        db.execute("CREATE VIRTUAL TABLE t USING fts5 (x)")
+        has_search = True
+    except sqlite3.OperationalError:
+        has_search = False
+    finally:
+        db.close()
+    ok = has_search and sqlite3.sqlite_version_info >= _OLDEST_SQLITE
+    detail = f"{sqlite3.sqlite_version}, {'with' if has_search else 'without'} FTS5"
+    oldest = ".".join(map(str, _OLDEST_SQLITE))
+    remedy = "" if ok else f"use a Python whose SQLite is {oldest} or newer and has FTS5"
+    return Check("SQLite", ok, detail, remedy)
+
+
+def _packages() -> list[Check]:
+    """The packages esdedup asks for, as its own metadata names them."""
+    try:
+        wanted = metadata.requires("esdedup") or []
+    except metadata.PackageNotFoundError:
+        remedy = "run `pip install .` in its folder"
+        return [Check("packages", False, "esdedup is not installed", remedy)]
+    needed = [line for line in wanted if "extra ==" not in line]
+    return [_package(line) for line in needed]
+
+
+def _package(requirement: str) -> Check:
+    name = requirement
+    for mark in " ;<>=!~[":
+        name = name.partition(mark)[0]
+    try:
+        return Check(name, True, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Check(name, False, "is missing", f"run `pip install '{requirement}'`")
+
+
+def _store(store: str, *, required: bool) -> list[Check]:
+    try:
+        recorded = recorded_settings(store)
+        if recorded is None:
+            remedy = "`esdedup index PATH` makes one" + ("; check --store" if required else "")
+            return [Check("store", not required, f"there is none at {store} yet", remedy)]
+        settings = Settings.load(base=recorded)
+        opened = open_store(store, settings, mode="read")
+    except EsdedupError as error:
+        return [Check("store", False, str(error))]
+    try:
+        return [_settings(settings, recorded), *_inside(store, opened.check(), opened.stats())]
+    except EsdedupError as error:
+        return [Check("store", False, str(error))]
+    finally:
+        opened.close()
+
+
+def _settings(settings: Settings, recorded: Settings) -> Check:
+    mine, theirs = settings.to_json(), recorded.to_json()
+    changed = [f"{name}={mine[name]}" for name in mine if mine[name] != theirs[name]]
+    fingerprint = f"preset {settings.preset}, format {settings.fingerprint_of_format()}"
+    detail = f"{fingerprint}; environment changes {', '.join(changed)}" if changed else fingerprint
+    return Check("settings", True, detail)
+
+
+def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[Check]:
+    remedy = "restore a backup, or index the articles into a new store; please report it"
+    broken = [Check("store", False, problem, remedy) for problem in problems]
+    waiting = stats["quarantine"]
+    found = f"{stats['documents']:,} articles in {store}"
+    return [
+        *(broken or [Check("store", True, found)]),
+        Check(
+            "quarantine",
+            True,
+            f"{waiting:,} articles",
+            "`esdedup quarantine` lists them, `esdedup retry` tries again" if waiting else "",
+        ),
+    ]

@@ -1,0 +1,131 @@
+"""The command a newcomer runs first: demo."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from esdedup.cli.indexing import Tally, print_failures
+from esdedup.cli.output import (
+    STYLES,
+    console,
+    count,
+    evidence_text,
+    joined,
+    plain,
+    styled,
+    table,
+    title_of,
+)
+from esdedup.cli.searching import print_hits
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from esdedup.stores import Record, Store
+
+QUERY = "ferry"
+# Shares of the width; made for 100 columns.
+_COLUMNS = {"story": 36, "source": 19, "overlap": 0, "evidence": 30}
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(demo)
+
+
+def demo(
+    query: Annotated[str, typer.Option("--query", help="What to search for at the end.")] = QUERY,
+) -> None:
+    """Index the sample pages and show their stories.
+
+    The store is temporary: nothing is left behind.
+    """
+    from esdedup.pipeline import Deduplicator
+    from esdedup.readers import read
+    from esdedup.sample import pages
+
+    out = console()
+    folder = pages()
+    tally = Tally()
+    with (
+        tempfile.TemporaryDirectory(prefix="esdedup-demo-") as temporary,
+        Deduplicator.open(f"sqlite:///{temporary}/demo.db") as deduplicator,
+    ):
+        ids = []
+        for outcome in deduplicator.add_many(read([str(folder)]), workers=os.cpu_count() or 1):
+            tally.add([outcome])
+            ids.append(outcome.decision.id)
+        _print_stories(out, deduplicator.store, ids)
+        _print_quarantine(out, deduplicator.store)
+        out.print(f"\n$ esdedup search {query}", style="bold")
+        result = deduplicator.store.search(query, size=5)
+        print_hits(out, result, [()] * len(result.hits), fold="group")
+    out.print(f"\n{count(tally.read, 'page')} in {tally.seconds:.1f} s. Try next:", style="bold")
+    _print_next(out, folder, query)
+
+
+def _print_stories(out: Console, store: Store, ids: Iterable[str]) -> None:
+    records = store.get_many(ids).values()
+    stories: dict[str, list[Record]] = {}
+    for record in sorted(records, key=lambda r: r.order):
+        if record.decision.role != "unprocessed":
+            stories.setdefault(record.decision.story, []).append(record)
+    articles = sum(map(len, stories.values()))
+    title = f"{count(articles, 'page')}, {count(len(stories), 'story', 'stories')}"
+    rows = _story_table(title)
+    for story in stories.values():
+        _add_story(rows, story)
+    out.print(rows)
+    out.print("= copy of the article above it   ^ update: new information, a group of its own")
+
+
+def _story_table(title: str) -> Table:
+    rows = table(*_COLUMNS, title=title)
+    for column, share in zip(rows.columns, _COLUMNS.values(), strict=True):
+        column.ratio, column.no_wrap, column.overflow = share or None, True, "ellipsis"
+    rows.columns[2].justify, rows.columns[2].width = "right", 7
+    rows.expand = True
+    return rows
+
+
+def _add_story(rows: Table, story: Sequence[Record]) -> None:
+    """The original and its copies, then each update and the copies of it."""
+    for leader in (record for record in story if record.decision.link.canonical):
+        own = [r for r in story if r.decision.group == leader.document.id]
+        for record in own:
+            _add_article(rows, record)
+    rows.add_section()
+
+
+def _add_article(rows: Table, record: Record) -> None:
+    document, decision = record.document, record.decision
+    mark = {"duplicate": "  = ", "update": "^ "}.get(decision.role, "")
+    first = decision.evidence[0] if decision.link.parent else None
+    style = STYLES[decision.role]
+    rows.add_row(
+        joined(mark, styled(title_of(document), style)),
+        plain(document.source or ""),
+        f"{first.overlap:.2f}" if first else "",
+        evidence_text(first, numbers=1) if first else "original",
+    )
+
+
+def _print_quarantine(out: Console, store: Store) -> None:
+    failures = store.quarantined()
+    out.print(f"\n{count(len(failures), 'page')} in the quarantine:", style="bold")
+    print_failures(failures)
+
+
+def _print_next(out: Console, folder: Path, query: str) -> None:
+    for line in (
+        f"esdedup index {folder}",
+        f"esdedup search {query} --expand",
+        "esdedup explain ID        (an id from the search)",
+    ):
+        out.print(f"  {line}", soft_wrap=True)

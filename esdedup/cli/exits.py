@@ -1,0 +1,80 @@
+"""Exit codes, and how errors end a command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+
+import typer
+
+from esdedup.errors import EsdedupError, InputError, SettingsError, StoreError
+
+
+class ExitCode(IntEnum):
+    """What a script can tell from the end of a command."""
+
+    DONE = 0
+    FOUND = 1
+    USAGE = 2
+    QUARANTINED = 3
+    STORE = 4
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+MEANINGS = {
+    ExitCode.DONE: "done; articles that failed are in the quarantine and were counted",
+    ExitCode.FOUND: "nothing matched, an id is unknown, or `doctor` found a problem",
+    ExitCode.USAGE: "wrong usage: options, settings, or a path that is not there",
+    ExitCode.QUARANTINED: "articles failed and --strict was given, or not one could be used",
+    ExitCode.STORE: "the store is missing, unavailable, damaged or not ours",
+    ExitCode.INTERRUPTED: "stopped by Ctrl-C; whole batches are kept, run again to go on",
+    ExitCode.PIPE_CLOSED: "the reader of the output went away; whole batches are kept",
+}
+
+# \b keeps the lines as they are.
+EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {text}" for code, text in MEANINGS.items())
+
+
+def stop(code: ExitCode) -> typer.Exit:
+    """To be raised: `raise stop(ExitCode.FOUND)`."""
+    return typer.Exit(int(code))
+
+
+def say(message: str) -> None:
+    """One line for the person at the terminal, never in the way of the output."""
+    typer.echo(f"esdedup: {message}", err=True)
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Errors raised on purpose become one line; all others keep their traceback."""
+    try:
+        yield
+        sys.stdout.flush()
+    except EsdedupError as error:
+        say(str(error))
+        raise stop(_code_of(error)) from None
+    except KeyboardInterrupt:
+        say("stopped")
+        raise stop(ExitCode.INTERRUPTED) from None
+    except BrokenPipeError:
+        _close_output()
+        raise stop(ExitCode.PIPE_CLOSED) from None
+
+
+def _code_of(error: EsdedupError) -> ExitCode:
+    if isinstance(error, StoreError):
+        return ExitCode.STORE
+    if isinstance(error, SettingsError | InputError):
+        return ExitCode.USAGE
+    return ExitCode.FOUND
+
+
+def _close_output() -> None:
+    """What is still buffered goes nowhere, or Python would complain about it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

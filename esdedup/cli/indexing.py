@@ -1,0 +1,296 @@
+"""Commands that take articles in: index, check, retry."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.options import (
+    DEFAULT_STORE,
+    AsJson,
+    FieldNames,
+    Preset,
+    SettingsFile,
+    SetValues,
+    StoreUrl,
+    Strict,
+    assignments,
+    open_deduplicator,
+    open_to_change,
+    settings_of,
+)
+from esdedup.cli.output import (
+    STYLES,
+    console,
+    count,
+    decision_text,
+    joined,
+    plain,
+    print_json,
+    styled,
+    table,
+    title_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from esdedup.model import Decision, Document, Failure
+    from esdedup.pipeline import Outcome
+
+ROLES = ("original", "duplicate", "update", "unprocessed")
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...",
+        help="Files, folders or globs: HTML, text, NDJSON, JSON, CSV, WARC, Parquet, each also "
+        "compressed; - reads NDJSON from standard input.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (index, check, retry):
+        app.command()(command)
+
+
+def index(
+    paths: Paths,
+    store: StoreUrl = DEFAULT_STORE,
+    preset: Preset = None,
+    settings: SettingsFile = None,
+    set_: SetValues = None,
+    field: FieldNames = None,
+    workers: Annotated[
+        int,
+        typer.Option("--workers", min=0, help="Worker processes; 0 is one for each core."),
+    ] = 0,
+    on_duplicate: Annotated[
+        str | None,
+        typer.Option(
+            "--on-duplicate",
+            metavar="link|drop",
+            help="Store duplicates linked to their original, or count and drop them.",
+        ),
+    ] = None,
+    strict: Strict = False,
+    json_: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")] = False,
+) -> None:
+    """Index articles; find and link copies and updates.
+
+    Running the same input again changes nothing. With --json every decision is one line on
+    standard output, written batch by batch (--set batch=1 for a slow stream).
+    """
+    from esdedup.readers import read
+
+    documents = read(paths, fields=assignments(field, "--field"))
+    chosen = settings_of(store, preset, settings, set_, {"on_duplicate": on_duplicate})
+    tally = Tally()
+    with open_deduplicator(store, chosen) as deduplicator:
+        batches = deduplicator.add_batches(documents, workers=workers or os.cpu_count() or 1)
+        _follow(batches, tally, as_json=json_, quiet=quiet)
+    if not quiet:
+        print_summary(tally, store, stderr=json_)
+    _end(tally, strict=strict)
+
+
+def check(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A file as for `index`; - reads a page, a text or (ND)JSON."
+        ),
+    ],
+    store: StoreUrl = DEFAULT_STORE,
+    preset: Preset = None,
+    settings: SettingsFile = None,
+    set_: SetValues = None,
+    field: FieldNames = None,
+    json_: AsJson = False,
+) -> None:
+    """Decide about articles without writing anything."""
+    from esdedup.model import Failure
+    from esdedup.readers import read
+
+    chosen = settings_of(store, preset, settings, set_)
+    failed = False
+    with (
+        _standard_input_as_file(path) as file,
+        open_deduplicator(store, chosen, mode="read") as deduplicator,
+    ):
+        for item in read([file], fields=assignments(field, "--field")):
+            decision = deduplicator.check(item) if not isinstance(item, Failure) else None
+            failed |= decision is None or decision.role == "unprocessed"
+            _print_checked(item, decision, as_json=json_)
+    if failed:
+        raise stop(ExitCode.QUARANTINED)
+
+
+def retry(
+    store: StoreUrl = DEFAULT_STORE,
+    preset: Preset = None,
+    settings: SettingsFile = None,
+    set_: SetValues = None,
+    strict: Strict = False,
+    json_: AsJson = False,
+) -> None:
+    """Try the articles in the quarantine again."""
+    tally = Tally()
+    with open_to_change(store, settings_of(store, preset, settings, set_)) as deduplicator:
+        batches = ([outcome] for outcome in deduplicator.retry())
+        _follow(batches, tally, as_json=json_, quiet=False)
+    out = console(stderr=json_)
+    succeeded = tally.read - tally.failed
+    out.print(
+        f"{count(tally.read, 'article')} tried again: {succeeded} succeeded, {tally.failed} failed"
+    )
+    if strict and tally.failed:
+        raise stop(ExitCode.QUARANTINED)
+
+
+@contextmanager
+def _standard_input_as_file(path: str) -> Iterator[str]:
+    """What comes in by a pipe has no name to tell its kind; its first character does."""
+    if path != "-":
+        yield path
+        return
+    data = sys.stdin.buffer.read()
+    kinds = {b"<": "html", b"{": "ndjson", b"[": "json"}
+    kind = kinds.get(data.removeprefix(codecs.BOM_UTF8).lstrip()[:1], "txt")
+    with tempfile.TemporaryDirectory(prefix="esdedup-") as folder:
+        file = Path(folder, f"stdin.{kind}")
+        file.write_bytes(data)
+        yield str(file)
+
+
+# --- following a run -------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the articles of a run."""
+
+    roles: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+    started: float = field(default_factory=time.monotonic)
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        for outcome in outcomes:
+            self.statuses[outcome.status] += 1
+            if outcome.status != "relinked":
+                self.roles[outcome.decision.role] += 1
+
+    @property
+    def read(self) -> int:
+        return self.roles.total()
+
+    @property
+    def failed(self) -> int:
+        return self.statuses["failed"]
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def rate(self) -> float:
+        return self.read / max(self.seconds, 1e-6)
+
+
+def _follow(batches: Iterator[list[Outcome]], tally: Tally, *, as_json: bool, quiet: bool) -> None:
+    """Work through the batches; after Ctrl-C say what is safe."""
+    try:
+        with _progress(quiet=quiet) as show, closing(_closable(batches)) as running:
+            for batch in running:
+                tally.add(batch)
+                if as_json:
+                    print_json(outcome.to_json() for outcome in batch)
+                show(tally)
+    except KeyboardInterrupt:
+        say(
+            f"stopped: {count(tally.read, 'article')} are in the store, in whole batches; run the "
+            "same command again to go on"
+        )
+        raise stop(ExitCode.INTERRUPTED) from None
+
+
+def _closable(batches: Iterator[list[Outcome]]) -> Generator[list[Outcome], None, None]:
+    yield from batches
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[Tally], None]]:
+    """A live line on a terminal; nothing anywhere else."""
+    out = console(stderr=True)
+    if quiet or not out.is_terminal:
+        yield lambda tally: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=out, transient=True) as progress:
+        task = progress.add_task("reading …", total=None)
+        yield lambda tally: progress.update(task, description=_progress_text(tally))
+
+
+def _progress_text(tally: Tally) -> str:
+    roles = ", ".join(count(tally.roles[role], role) for role in ROLES if tally.roles[role])
+    return f"{count(tally.read, 'article')}, {tally.rate:,.0f}/s: {roles}"
+
+
+def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
+    rows = table("role", "articles")
+    rows.columns[1].justify = "right"
+    for role in ROLES:
+        rows.add_row(styled(role, STYLES[role]), f"{tally.roles[role]:,}")
+    out = console(stderr=stderr)
+    out.print(f"{count(tally.read, 'article')} read into {store}", style="bold", soft_wrap=True)
+    out.print(rows)
+    statuses = ("new", "unchanged", "changed", "dropped", "relinked", "failed")
+    known = ", ".join(f"{tally.statuses[s]:,} {s}" for s in statuses if tally.statuses[s])
+    out.print(f"{known or 'nothing to do'}; {tally.seconds:.1f} s, {tally.rate:,.0f} articles/s")
+    if tally.failed:
+        out.print("`esdedup quarantine` tells what failed and why, `esdedup retry` tries again")
+
+
+def _end(tally: Tally, *, strict: bool) -> None:
+    """Failed articles are kept and counted: an error only when asked for, or when all failed."""
+    if tally.failed and (strict or tally.failed == tally.read):
+        raise stop(ExitCode.QUARANTINED)
+
+
+def _print_checked(item: Document | Failure, decision: Decision | None, *, as_json: bool) -> None:
+    from esdedup.model import Failure
+
+    if as_json:
+        failure = item.to_json() if isinstance(item, Failure) else None
+        print_json([decision.to_json() if decision is not None else failure])
+        return
+    out = console()
+    if isinstance(item, Failure):
+        out.print(joined(styled("unprocessed", STYLES["unprocessed"]), f": {plain(item.where)}"))
+        out.print(f"    {plain(item.reason)}", soft_wrap=True)
+    elif decision is not None:
+        out.print(styled(title_of(item), "bold"))
+        out.print(joined("    ", decision_text(decision)), soft_wrap=True)
+
+
+def print_failures(failures: Sequence[Failure]) -> None:
+    out = console()
+    for failure in failures:
+        fate = "cannot succeed" if failure.final or failure.document is None else "can be retried"
+        out.print(joined(styled(failure.where, "bold"), f"  ({fate})"), soft_wrap=True)
+        out.print(f"    {plain(failure.reason)}", soft_wrap=True)

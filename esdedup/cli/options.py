@@ -1,0 +1,95 @@
+"""Options that several commands share, and what they open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from esdedup.pipeline import Deduplicator
+    from esdedup.settings import Settings
+    from esdedup.stores import Store
+
+DEFAULT_STORE = "sqlite:///esdedup.db"
+
+StoreUrl = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        envvar="ESDEDUP_STORE",
+        metavar="URL",
+        help="The store: sqlite:///news.db, or a file name.",
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", metavar="NAME", help="Start from this preset: hybrid, nrc-gphin, …"),
+]
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", metavar="FILE", help="A TOML file with settings."),
+]
+SetValues = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="One setting; may be given several times."),
+]
+FieldNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--field",
+        metavar="OURS=THEIRS",
+        help="A field of the input by another name (text=body, text=article.body).",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 when any article failed.")]
+
+
+def assignments(given: list[str] | None, option: str) -> dict[str, str]:
+    """`name=value` pairs as typed."""
+    pairs = {}
+    for pair in given or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise typer.BadParameter(f"{pair!r} is not of the form name=value", param_hint=option)
+        pairs[name.strip()] = value.strip()
+    return pairs
+
+
+def settings_of(
+    store: str,
+    preset: str | None = None,
+    file: Path | None = None,
+    values: list[str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> Settings:
+    """What the options, the environment and the settings recorded in the store come to."""
+    from esdedup.settings import Settings
+    from esdedup.stores import recorded_settings
+
+    given = {**assignments(values, "--set"), **(flags or {})}
+    return Settings.load(preset=preset, file=file, base=recorded_settings(store), flags=given)
+
+
+def open_deduplicator(
+    store: str, settings: Settings | None = None, *, mode: Literal["write", "read"] = "write"
+) -> Deduplicator:
+    from esdedup.pipeline import Deduplicator
+
+    return Deduplicator.open(store, settings or settings_of(store), mode=mode)
+
+
+def open_to_change(store: str, settings: Settings | None = None) -> Deduplicator:
+    """To write to, but not where there is no store yet."""
+    open_existing(store).close()
+    return open_deduplicator(store, settings)
+
+
+def open_existing(store: str) -> Store:
+    """To read from, with the settings it has."""
+    from esdedup.stores import open_store
+
+    return open_store(store, mode="read")

@@ -1,0 +1,378 @@
+"""Requests to Elasticsearch and OpenSearch as plain dicts: pure functions, the same for both.
+
+What each engine does with them was measured; the reasons stand beside the choices.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from esdedup.model import (
+    JSON,
+    Candidate,
+    Decision,
+    Document,
+    Evidence,
+    Link,
+    Signature,
+    pack,
+    parse_time,
+    unpack,
+)
+from esdedup.numbers import NumberContext
+from esdedup.settings import FORMAT, Settings
+from esdedup.stores import Probe, Record
+
+# Version of the templates; raised with every change of the mapping.
+TEMPLATE_VERSION = 1
+# Verified are the best few; more than twice as many need not be fetched.
+_CANDIDATES_PER_VERIFIED = 3
+# Scores are float32: sums of boosts are exact below 2^24.
+_EXACT_SCORES = 1 << 24
+# OpenSearch refuses more than 1,024 clauses in one query.
+MAX_CLAUSES = 1_000
+# Evidence kept with a decision: the match and the runner-ups.
+_KEPT_EVIDENCE = 3
+
+_KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
+# Field of `dedup` each method's keys are stored in.
+KEY_FIELDS = {"sketch": "sketch", "exact": "exact"}
+
+_VERIFICATION_FIELDS = [
+    f"dedup.{name}"
+    for name in (
+        "format", "shingles", "words", "digest", "numbers", "lang",
+        "moment", "role", "group", "story", "parent",
+    )
+]  # fmt: skip
+
+
+def properties() -> JSON:
+    """The `dedup` object: the only field added to a user's index."""
+    return {
+        "dedup": {
+            "type": "object",
+            "dynamic": False,
+            "properties": {
+                "format": {"type": "keyword"},
+                **dict.fromkeys(KEY_FIELDS.values(), _KEYWORD_KEY),
+                "digest": {"type": "keyword", "doc_values": False, "index": False},
+                # Read back for verification, never searched: in the source only.
+                "shingles": {"type": "binary"},
+                "numbers": {"type": "object", "enabled": False},
+                "evidence": {"type": "object", "enabled": False},
+                "words": {"type": "integer", "index": False},
+                "score": {"type": "float", "index": False},
+                "method": {"type": "keyword"},
+                "reason": {"type": "keyword"},
+                "lang": {"type": "keyword"},
+                # Set on every document: a collapse folds all documents without it into one.
+                "group": {"type": "keyword"},
+                # 64-bit hash of the group: counting stories by it costs half as much.
+                "gid": {"type": "long", "index": False},
+                "story": {"type": "keyword"},
+                "parent": {"type": "keyword", "doc_values": False},
+                "role": {"type": "keyword"},
+                "canonical": {"type": "boolean"},
+                # The total order: microseconds of published, else first seen.
+                "moment": {"type": "long"},
+                "first_seen": {"type": "long", "index": False},
+                # When the link last changed: what `sweep` looks at after a crash.
+                "at": {"type": "date"},
+            },
+        }
+    }
+
+
+def news_properties() -> JSON:
+    """A ready-made news index around it; users with their own mapping need only `dedup`."""
+    return {
+        "title": {"type": "text"},
+        "text": {"type": "text"},
+        "url": {"type": "keyword", "ignore_above": 2048},
+        "source": {"type": "keyword", "ignore_above": 512},
+        "lang": {"type": "keyword", "ignore_above": 32},
+        "published": {"type": "date"},
+    }
+
+
+def meta(settings: Settings) -> JSON:
+    """What is recorded in the mapping, so that other settings are noticed."""
+    return {
+        "esdedup": {
+            "format": FORMAT,
+            "fingerprint": settings.fingerprint_of_format(),
+            "shaping": settings.shaping(),
+            "settings": settings.to_json(),
+        }
+    }
+
+
+def component_template(settings: Settings) -> JSON:
+    return {
+        "version": TEMPLATE_VERSION,
+        "_meta": {
+            "description": "esdedup: signatures and groups of news articles",
+            "format": FORMAT,
+        },
+        "template": {"mappings": {"_meta": meta(settings), "properties": properties()}},
+    }
+
+
+def index_template(settings: Settings, *, patterns: Sequence[str], component: str) -> JSON:
+    return {
+        "index_patterns": list(patterns),
+        "composed_of": [component],
+        "version": TEMPLATE_VERSION,
+        "_meta": {"description": "esdedup: a news index", "format": FORMAT},
+        "template": {
+            "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 1}},
+            "mappings": {"_meta": meta(settings), "properties": news_properties()},
+        },
+    }
+
+
+# --- candidates --------------------------------------------------------------------------------
+
+
+def candidate_search(probe: Probe, settings: Settings) -> JSON:
+    """One request for all methods: the score counts each method's shared keys in its own digits."""
+    filters: list[JSON] = [_moments(probe, upto=True)]
+    if probe.leaders_only:
+        # Without it the copies of one large story fill the page, and originals are missed.
+        filters.append({"term": {"dedup.canonical": True}})
+    return {
+        "size": settings.verified_candidates * _CANDIDATES_PER_VERIFIED,
+        "_source": _VERIFICATION_FIELDS,
+        "track_total_hits": False,
+        "query": {
+            "bool": {"filter": filters, "minimum_should_match": 1, "should": _counted(probe)}
+        },
+        # Equal scores in the order of documents, so that every store sees the same candidates.
+        "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.group": "asc"}],
+        "track_scores": True,
+    }
+
+
+def later_search(probe: Probe) -> JSON:
+    """Documents after the probe that share enough keys; only their ids are wanted."""
+    return {
+        "_source": False,
+        "query": {
+            "bool": {
+                "filter": [_moments(probe, upto=False)],
+                "minimum_should_match": 1,
+                "should": _counted(probe),
+            }
+        },
+    }
+
+
+def shared_by_method(probe: Probe, score: float) -> dict[str, int]:
+    """The counts behind a score; a method below its minimum counts nothing."""
+    left = round(score)
+    shared = {}
+    for method, weight, radix in _digits(probe):
+        if count := left // weight % radix:
+            shared[method] = count
+    return shared
+
+
+def _counted(probe: Probe) -> list[JSON]:
+    clauses = []
+    for method, weight, _ in _digits(probe):
+        terms = [
+            {
+                "constant_score": {
+                    "filter": {"term": {f"dedup.{KEY_FIELDS[method]}": key}},
+                    "boost": weight,
+                }
+            }
+            for key in probe.keys[method]
+        ]
+        clauses.append({"bool": {"minimum_should_match": probe.needed[method], "should": terms}})
+    return clauses
+
+
+def _digits(probe: Probe) -> list[tuple[str, int, int]]:
+    """(method, boost, radix): every method's count has a digit of its own in the score."""
+    out, weight = [], 1
+    for method, keys in probe.keys.items():
+        radix = 1 << len(keys).bit_length()
+        out.append((method, weight, radix))
+        weight *= radix
+    if weight > _EXACT_SCORES:
+        raise ValueError(f"the counts of {', '.join(probe.keys)} do not fit into one score")
+    return out
+
+
+def _moments(probe: Probe, *, upto: bool) -> JSON:
+    moment, window = probe.order[0], probe.window
+    bounds: dict[str, int] = {"lte" if upto else "gte": moment}
+    if window:
+        bounds["gte" if upto else "lte"] = moment - window if upto else moment + window
+    return {"range": {"dedup.moment": bounds}}
+
+
+# --- documents ---------------------------------------------------------------------------------
+
+
+def source_of(record: Record, now: str) -> JSON:
+    """What is stored: the article's own fields as they came, and ours in `dedup`."""
+    document, signature = record.document, record.signature
+    own = document.to_json()
+    own.pop("id")
+    own.pop("html", None)
+    return {
+        **own,
+        "dedup": {
+            "format": signature.format,
+            **{KEY_FIELDS[m]: list(keys) for m, keys in signature.keys.items()},
+            "digest": signature.exact,
+            "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
+            "numbers": {"list": [n.to_json() for n in signature.numbers]},
+            "words": signature.words,
+            "lang": signature.lang,
+            "moment": record.order[0],
+            "first_seen": record.first_seen,
+            **link_fields(record.decision, now),
+        },
+    }
+
+
+def link_fields(decision: Decision, now: str) -> JSON:
+    """What a change of place rewrites."""
+    link = decision.link
+    return {
+        "role": link.role,
+        "group": link.group,
+        "gid": group_number(link.group),
+        "story": link.story,
+        "parent": link.parent,
+        "canonical": link.canonical,
+        "score": decision.score,
+        "method": decision.method,
+        "reason": decision.reason,
+        "evidence": {"list": [e.to_json() for e in decision.evidence[:_KEPT_EVIDENCE]]},
+        "at": now,
+    }
+
+
+def group_number(group: str) -> int:
+    """A signed 64-bit hash of a group's id."""
+    digest = hashlib.blake2b(group.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def record_from(id_: str, source: Mapping[str, Any], version: Any) -> Record:
+    """The reverse of `source_of`."""
+    dedup = source["dedup"]
+    own = {k: v for k, v in source.items() if k != "dedup"}
+    published = own.get("published")
+    return Record(
+        document=Document.from_json({**own, "id": id_, "published": parse_time(published)}),
+        signature=signature_from(dedup),
+        order=(dedup["moment"], id_),
+        first_seen=dedup["first_seen"],
+        decision=Decision(
+            id=id_,
+            role=dedup["role"],
+            group=dedup["group"],
+            story=dedup["story"],
+            score=dedup["score"],
+            method=dedup["method"],
+            reason=dedup["reason"],
+            evidence=tuple(Evidence.from_json(e) for e in dedup["evidence"]["list"]),
+        ),
+        version=version,
+    )
+
+
+def signature_from(dedup: Mapping[str, Any]) -> Signature:
+    keys = {m: tuple(dedup[f]) for m, f in KEY_FIELDS.items() if dedup.get(f)}
+    return Signature(
+        format=dedup["format"],
+        keys=keys,
+        shingles=unpack(base64.b64decode(dedup["shingles"])),
+        words=dedup["words"],
+        exact=dedup["digest"],
+        numbers=tuple(NumberContext.from_json(n) for n in dedup["numbers"]["list"]),
+        lang=dedup["lang"],
+    )
+
+
+def candidate_from(hit: Mapping[str, Any], probe: Probe) -> Candidate:
+    dedup = hit["_source"]["dedup"]
+    return Candidate(
+        id=hit["_id"],
+        shared=shared_by_method(probe, hit["_score"]),
+        signature=signature_from(dedup),
+        order=(dedup["moment"], hit["_id"]),
+        link=Link(dedup["role"], dedup["group"], dedup["story"], dedup.get("parent")),
+    )
+
+
+# --- groups and searching ----------------------------------------------------------------------
+
+
+def followers_query(ids: Sequence[str]) -> JSON:
+    """Members and updates of these documents; the documents themselves are left out by id."""
+    return {
+        "bool": {
+            "should": [
+                {"terms": {"dedup.group": list(ids)}},
+                {"terms": {"dedup.parent": list(ids)}},
+            ],
+            "minimum_should_match": 1,
+        }
+    }
+
+
+def words_query(query: str) -> JSON:
+    """Every word must occur, in title or text; quotes make a phrase."""
+    return {
+        "simple_query_string": {
+            "query": query,
+            "fields": ["title^2", "text"],
+            "default_operator": "and",
+            "flags": "PHRASE",
+        }
+    }
+
+
+def folded_search(query: JSON, *, field: str | None, size: int, offset: int) -> JSON:
+    body: JSON = {
+        "query": query,
+        "size": size,
+        "from": offset,
+        "track_total_hits": True,
+        "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.group": "asc"}],
+        "track_scores": True,
+    }
+    if field is not None:
+        body["collapse"] = {"field": field}
+    return body
+
+
+def story_count(query: JSON, *, field: str) -> JSON:
+    """How many stories match: the dear part of a folded search, so an entry of its own."""
+    return {
+        "query": query,
+        "size": 0,
+        "track_total_hits": True,
+        "aggs": {"stories": {"cardinality": {"field": field, "precision_threshold": 40_000}}},
+    }
+
+
+def copies_counts(query: JSON, groups: Iterable[str], *, field: str) -> JSON:
+    """For the groups on a page, how many matching articles each has."""
+    wanted = list(groups)
+    return {
+        "query": {"bool": {"filter": [query, {"terms": {field: wanted}}]}},
+        "size": 0,
+        "track_total_hits": False,
+        "aggs": {"groups": {"terms": {"field": field, "size": max(1, len(wanted))}}},
+    }

@@ -1,0 +1,319 @@
+"""Connections to a search cluster: one way to send, two official clients behind it.
+
+    elasticsearch+https://host:9200/news      stated by the scheme
+    opensearch+http://a:9200,b:9200/news      several hosts
+    https://user:password@host:9200/news      plain: the product is found by asking
+    elasticsearch+cloud:///news               the cloud id from ES_CLOUD_ID
+
+Credentials come from the URL or from ES_API_KEY, ES_USERNAME and ES_PASSWORD, a CA file from
+ES_CA_CERTS. They are never part of a message.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+from urllib.parse import quote, unquote, urlsplit
+
+from esdedup.errors import StoreError, StoreUnavailable
+from esdedup.model import JSON
+
+Product = Literal["elasticsearch", "opensearch"]
+
+OPAQUE_ID = "esdedup"
+_RETRIED = (429, 502, 503, 504)
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+
+
+class ClusterRefused(StoreError):
+    """The cluster answered with an error that another try would meet again."""
+
+    def __init__(self, status: int, body: Any, what: str) -> None:
+        self.status = status
+        self.body = body
+        self.type, reason = _error_of(body)
+        super().__init__(f"{what}: {status} {self.type} {reason}".strip())
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where and as whom: a parsed store URL with what the environment adds."""
+
+    product: Product | None
+    hosts: tuple[str, ...]
+    index: str
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    ca_certs: str | None = None
+    cloud_id: str | None = None
+    request_seconds: float = 30.0
+    retry_seconds: float = 60.0
+
+    @property
+    def shown(self) -> str:
+        """For messages: no credentials."""
+        where = ",".join(self.hosts) or "cloud"
+        return f"{where}/{self.index}"
+
+    @classmethod
+    def parse(cls, url: str, environment: Mapping[str, str] = os.environ) -> Self:
+        scheme, _, rest = url.partition("://")
+        product, _, transport = scheme.rpartition("+")
+        known: dict[str, Product | None] = {
+            "elasticsearch": "elasticsearch",
+            "es": "elasticsearch",
+            "opensearch": "opensearch",
+            "os": "opensearch",
+            "": None,
+        }
+        if product not in known or transport not in ("http", "https", "cloud"):
+            raise StoreError(
+                f"unknown store {scheme}:// ; use sqlite:///file.db, elasticsearch+https://…, "
+                "opensearch+https://… or https://…"
+            )
+        authority, _, path = rest.partition("/")
+        credentials, _, hosts = authority.rpartition("@")
+        user, _, password = credentials.partition(":")
+        index = path.strip("/").partition("?")[0] or "news"
+        if index != index.lower() or any(c in index for c in ' "\\<>|#/'):
+            raise StoreError(
+                f"{index!r} is no name for an index: lower case, no / \\ < > | # space"
+            )
+        is_cloud = transport == "cloud"
+        return cls(
+            product=known[product],
+            hosts=() if is_cloud else tuple(f"{transport}://{h}" for h in hosts.split(",")),
+            index=index,
+            username=unquote(user) or environment.get("ES_USERNAME"),
+            password=unquote(password) or environment.get("ES_PASSWORD"),
+            api_key=environment.get("ES_API_KEY"),
+            ca_certs=environment.get("ES_CA_CERTS"),
+            cloud_id=environment.get("ES_CLOUD_ID") if is_cloud else None,
+            request_seconds=float(environment.get("ES_REQUEST_SECONDS", "30")),
+            retry_seconds=float(environment.get("ES_RETRY_SECONDS", "60")),
+        )
+
+
+@dataclass(slots=True)
+class Connection:
+    """Sends requests, tries again what may succeed later, raises what will not."""
+
+    product: Product
+    target: Target
+    _perform: Callable[[str, str, Mapping[str, Any], Any], Any]
+    _close: Callable[[], None]
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: JSON | Sequence[JSON] | None = None,
+    ) -> Any:
+        """One request; a sequence of bodies is sent as NDJSON."""
+        deadline = time.monotonic() + self.target.retry_seconds
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                return self._perform(method, path, params or {}, body)
+            except _Later as later:
+                # Half to whole of the pause, so that many workers do not come back at once.
+                wait = pause * (0.5 + random.random() / 2)
+                if time.monotonic() + wait > deadline:
+                    raise StoreUnavailable(
+                        f"{self.target.shown} did not answer for {self.target.retry_seconds:.0f} s "
+                        f"({later}); run the same command again when it is back"
+                    ) from later
+                time.sleep(wait)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+
+    def close(self) -> None:
+        self._close()
+
+
+class _Later(Exception):
+    """An answer or a silence that may be another one later."""
+
+
+def connect(target: Target) -> Connection:
+    """Open a connection with the client of the product, found by asking where not stated."""
+    product = target.product or ("elasticsearch" if target.cloud_id else _detect(target))
+    return _elasticsearch(target) if product == "elasticsearch" else _opensearch(target)
+
+
+def path_of(*parts: str) -> str:
+    """A path of quoted parts; commas and stars are index patterns and stay."""
+    return "/" + "/".join(quote(part, safe=",*") for part in parts)
+
+
+def _detect(target: Target) -> Product:
+    """Elasticsearch names itself in a header of every answer, OpenSearch in its root document."""
+    import urllib3
+
+    pool = urllib3.PoolManager(ca_certs=target.ca_certs, timeout=target.request_seconds)
+    headers = urllib3.make_headers()
+    if target.api_key:
+        headers["Authorization"] = f"ApiKey {target.api_key}"
+    elif target.username:
+        headers = urllib3.make_headers(basic_auth=f"{target.username}:{target.password or ''}")
+    problem = ""
+    for host in target.hosts:
+        try:
+            answer = pool.request("GET", host, headers=headers, retries=False)
+        except urllib3.exceptions.SSLError as error:
+            raise StoreError(_tls_message(target, error)) from error
+        except urllib3.exceptions.HTTPError as error:
+            problem = f"{type(error).__name__}: {error}"
+            continue
+        if answer.headers.get("x-elastic-product") == "Elasticsearch":
+            return "elasticsearch"
+        if answer.status in (401, 403):
+            raise StoreError(_credentials_message(target, answer.status))
+        if _distribution(answer.data) == "opensearch":
+            return "opensearch"
+        raise StoreError(
+            f"{target.shown} answers ({answer.status}) but is neither Elasticsearch nor "
+            "OpenSearch; if it is behind a proxy, say which: elasticsearch+https://… or "
+            "opensearch+https://…"
+        )
+    raise StoreUnavailable(f"{target.shown} cannot be reached ({problem}); check host and port")
+
+
+def _distribution(data: bytes) -> str | None:
+    try:
+        version = json.loads(data).get("version", {})
+    except (ValueError, AttributeError):
+        return None
+    return version.get("distribution") if isinstance(version, dict) else None
+
+
+def _elasticsearch(target: Target) -> Connection:
+    import elastic_transport
+    from elasticsearch import ApiError, Elasticsearch, UnsupportedProductError
+
+    options: dict[str, Any] = {
+        "request_timeout": target.request_seconds,
+        "max_retries": 0,  # tried again by `send`, with pauses
+        "opaque_id": OPAQUE_ID,
+        "http_compress": False,
+    }
+    if target.cloud_id:
+        options["cloud_id"] = target.cloud_id
+    else:
+        options["hosts"] = [_with_port(h) for h in target.hosts]
+    if target.ca_certs:
+        options["ca_certs"] = target.ca_certs
+    if target.api_key:
+        options["api_key"] = target.api_key
+    elif target.username:
+        options["basic_auth"] = (target.username, target.password or "")
+    client = Elasticsearch(**options)
+
+    def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
+        kind = "application/x-ndjson" if isinstance(body, list | tuple) else "application/json"
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = kind
+        try:
+            answer = client.perform_request(method, path, params=params, headers=headers, body=body)
+        except UnsupportedProductError as error:
+            raise StoreError(
+                f"{target.shown} is not Elasticsearch; write opensearch+https://… for OpenSearch"
+            ) from error
+        except ApiError as error:
+            raise _refusal(target, error.meta.status, error.body, f"{method} {path}") from error
+        except elastic_transport.TlsError as error:
+            raise StoreError(_tls_message(target, error)) from error
+        except elastic_transport.TransportError as error:
+            raise _Later(f"{type(error).__name__}: {error.message}") from error
+        return answer.body
+
+    return Connection("elasticsearch", target, perform, client.close)
+
+
+def _opensearch(target: Target) -> Connection:
+    from opensearchpy import OpenSearch
+    from opensearchpy.exceptions import ConnectionError as NoConnection
+    from opensearchpy.exceptions import SSLError, TransportError
+
+    options: dict[str, Any] = {
+        "hosts": [_with_port(h) for h in target.hosts],
+        "timeout": target.request_seconds,
+        "max_retries": 0,
+        "opaque_id": OPAQUE_ID,
+        "ssl_show_warn": False,
+    }
+    if target.ca_certs:
+        options["ca_certs"] = target.ca_certs
+    if target.api_key:
+        options["headers"] = {"Authorization": f"ApiKey {target.api_key}"}
+    elif target.username:
+        options["http_auth"] = (target.username, target.password or "")
+    client = OpenSearch(**options)
+
+    def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
+        headers = {}
+        if isinstance(body, list | tuple):
+            body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in body)
+            headers["content-type"] = "application/x-ndjson"
+        try:
+            return client.transport.perform_request(
+                method, path, params=dict(params), body=body, headers=headers
+            )
+        except SSLError as error:
+            raise StoreError(_tls_message(target, error)) from error
+        except NoConnection as error:
+            raise _Later(f"{type(error).__name__}: {error.error}") from error
+        except TransportError as error:
+            raise _refusal(target, error.status_code, error.info, f"{method} {path}") from error
+
+    return Connection("opensearch", target, perform, client.close)
+
+
+def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
+    kind, reason = _error_of(body)
+    # A full disk answers 429 as well, and waiting does not make room.
+    if status in _RETRIED and kind != "cluster_block_exception":
+        return _Later(f"{status} {kind}")
+    if status in (401, 403) and kind != "cluster_block_exception":
+        return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
+    if "media_type_header" in kind or "compatible-with" in reason:
+        return StoreError(
+            f"{target.shown} speaks an older version than the installed client: "
+            "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
+        )
+    return ClusterRefused(int(status), body, f"{target.shown}: {what}")
+
+
+def _error_of(body: Any) -> tuple[str, str]:
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict):
+        return str(error.get("type", "")), str(error.get("reason", ""))
+    return "", str(error or body or "")[:500]
+
+
+def _with_port(host: str) -> str:
+    parts = urlsplit(host)
+    return host if parts.port else f"{host}:{443 if parts.scheme == 'https' else 9200}"
+
+
+def _tls_message(target: Target, error: Exception) -> str:
+    return (
+        f"{target.shown}: the certificate was not accepted ({error}); name the file of its "
+        "certificate authority in ES_CA_CERTS or --ca-certs"
+    )
+
+
+def _credentials_message(target: Target, status: int) -> str:
+    return (
+        f"{target.shown} refused the credentials ({status}); set ES_API_KEY or ES_USERNAME and "
+        "ES_PASSWORD of a user with the rights in mappings/roles"
+    )

@@ -1,0 +1,371 @@
+"""Worker processes: documents out, results back in order, and one bad page costs only itself.
+
+A chunk that overruns the time limit, or whose worker dies or runs out of memory, is run again
+document by document; the guilty one becomes a `Failure` that can be retried, the others go on.
+
+Workers come from a fork server: a clean process without threads that has loaded the packages
+once, so that a worker starts in milliseconds, again after each one that had to be stopped, and
+never inherits a lock some thread of the caller held.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from esdedup.errors import DocumentError, EsdedupError
+from esdedup.model import Document, Failure
+from esdedup.settings import Settings
+
+R = TypeVar("R")
+Function = Callable[[list[Document], Settings], list[R]]
+
+# A page takes about 30 ms and a ready text 0.5 ms: either chunk is a quarter of a second of work,
+# long against the cost of sending it, short against the time limit of one page.
+TEXT_CHUNK = 256
+PAGE_CHUNK = 8
+# A chunk is closed early at this size, so that what is under way stays small in memory too.
+_CHUNK_BYTES = 8 * 1024 * 1024
+# Exit code of a worker that ran out of memory; any number the system does not use itself.
+_OUT_OF_MEMORY = 77
+# A pool that breaks this often without finishing anything cannot be helped.
+_MAX_BREAKS = 3
+# Beyond the time limits themselves, a pool that says nothing for so long is stuck.
+_PATIENCE_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class _Chunk:
+    """Items in their order; only the documents among them are worked on."""
+
+    items: list[Document | Failure] = field(default_factory=list)
+    weight: int = 0
+    size: int = 0
+
+    @property
+    def documents(self) -> list[Document]:
+        return [item for item in self.items if isinstance(item, Document)]
+
+    @property
+    def has_pages(self) -> bool:
+        return any(document.html is not None for document in self.documents)
+
+    def add(self, item: Document | Failure, page_weight: int) -> None:
+        is_page = isinstance(item, Document) and item.html is not None
+        self.items.append(item)
+        self.weight += page_weight if is_page else 1
+        self.size += _size(item)
+
+    def merged(self, results: Iterable[R | Failure]) -> list[R | Failure]:
+        """Results in the places of their documents, failures where they were."""
+        rest = iter(results)
+        return [item if isinstance(item, Failure) else next(rest) for item in self.items]
+
+
+class Workers(Generic[R]):
+    """`function` over a stream of documents, in `count` processes.
+
+    Without processes (`count` 0), or with one where no page has to be extracted, everything runs
+    in this process, and time and memory are not limited. `function` lives at the top of a module,
+    and its results can be pickled.
+    """
+
+    def __init__(self, count: int, function: Function[R], settings: Settings) -> None:
+        self._count = count
+        self._function = function
+        self._settings = settings
+        self._pool: Any = None
+        self._breaks = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let the workers finish; after an error, Ctrl-C included, stop them at once."""
+        if self._pool is not None:
+            self._pool.close() if kind is None else self._pool.stop()
+            self._pool.join()
+            self._pool = None
+
+    def map(
+        self, items: Iterable[Document | Failure], chunk: int = TEXT_CHUNK
+    ) -> Iterator[list[R | Failure]]:
+        """Results in the order of `items`, in lists of at most `chunk`; fewer for pages.
+
+        At most two chunks a worker are under way, however long the input.
+        """
+        under_way: deque[tuple[_Chunk, list[R | Failure] | Future[list[R | Failure]]]] = deque()
+        try:
+            for part in _chunks(items, chunk):
+                under_way.append((part, self._begin(part)))
+                while under_way and self._due(len(under_way), under_way[0][1]):
+                    yield self._finish(*under_way.popleft())
+            while under_way:
+                yield self._finish(*under_way.popleft())
+        finally:
+            for _, job in under_way:
+                if isinstance(job, Future):
+                    job.cancel()
+
+    def _due(self, under_way: int, first: list[R | Failure] | Future[list[R | Failure]]) -> bool:
+        ready = first.done() if isinstance(first, Future) else True
+        return ready or under_way >= 2 * self._count
+
+    def _begin(self, part: _Chunk) -> list[R | Failure] | Future[list[R | Failure]]:
+        documents = part.documents
+        if not documents:
+            return []
+        if self._count == 0 or (self._count == 1 and not part.has_pages):
+            return _run_here(self._function, documents, self._settings)
+        return self._schedule(documents)
+
+    def _schedule(self, documents: list[Document]) -> Future[list[R | Failure]]:
+        if self._pool is not None and not self._pool.active:
+            self._replace_pool()
+        if self._pool is None:
+            pages = any(document.html is not None for document in documents)
+            self._pool = _start_pool(self._count, self._function, self._settings, pages)
+        future: Future[list[R | Failure]] = self._pool.schedule(
+            _work, args=(documents,), timeout=self._settings.page_seconds
+        )
+        return future
+
+    def _finish(
+        self, part: _Chunk, job: list[R | Failure] | Future[list[R | Failure]]
+    ) -> list[R | Failure]:
+        if not isinstance(job, Future):
+            return part.merged(job)
+        documents = part.documents
+        done = self._result(job, documents)
+        if done is None:
+            done = self._one_by_one(documents)
+        return part.merged(done)
+
+    def _one_by_one(self, documents: list[Document]) -> list[R | Failure]:
+        """Each document alone, so that the guilty one is found; a few at a time."""
+        out: list[R | Failure] = []
+        rest = iter(documents)
+        while group := list(islice(rest, 2 * self._count)):
+            jobs = [self._schedule([document]) for document in group]
+            for document, job in zip(group, jobs, strict=True):
+                done = self._result(job, [document])
+                while done is None:  # the pool broke, which is not this document's doing
+                    done = self._result(self._schedule([document]), [document])
+                out += done
+        return out
+
+    def _result(
+        self, job: Future[list[R | Failure]], documents: list[Document]
+    ) -> list[R | Failure] | None:
+        """What the job gave, a failure if one document broke it; None if it is to be run again."""
+        from pebble import ProcessExpired
+
+        settings = self._settings
+        try:
+            done = job.result(timeout=self._patience())
+        except TimeoutError:
+            if not job.done():  # not the job's limit but our patience
+                self._replace_pool(stuck=True)
+                return None
+            reason = f"it took longer than {settings.page_seconds:g} s (page_seconds)"
+        except ProcessExpired as error:
+            reason = _death(error.exitcode, settings)
+        except (BrokenProcessPool, CancelledError):  # cancelled with the pool it was given to
+            self._replace_pool()
+            return None
+        else:
+            self._breaks = 0
+            return done
+        return [_failure(documents[0], reason)] if len(documents) == 1 else None
+
+    def _patience(self) -> float:
+        """Longer than everything before a job can take: every chunk, and stopping its worker."""
+        return (self._settings.page_seconds + 5) * (2 * self._count + 2) + _PATIENCE_SECONDS
+
+    def _replace_pool(self, *, stuck: bool = False) -> None:
+        """Drop a broken pool; the next job starts another, jobs of the old one are run again."""
+        self._breaks += 1
+        if self._breaks > _MAX_BREAKS * (2 * self._count + 1):  # each job under way reports it
+            raise EsdedupError(
+                "the worker processes die as soon as they start; look for a limit on memory or "
+                "processes (ulimit -a), or run without workers"
+            )
+        if self._pool is not None and (stuck or not self._pool.active):
+            self._pool.stop()
+            self._pool.join(timeout=_PATIENCE_SECONDS)
+            self._pool = None
+
+
+def _chunks(items: Iterable[Document | Failure], chunk: int) -> Iterator[_Chunk]:
+    """Parts of `chunk` texts or `PAGE_CHUNK` pages, or a mixture of that weight."""
+    page_weight = max(1, chunk // PAGE_CHUNK)
+    part = _Chunk()
+    for item in items:
+        part.add(item, page_weight)
+        if part.weight >= chunk or part.size >= _CHUNK_BYTES:
+            yield part
+            part = _Chunk()
+    if part.items:
+        yield part
+
+
+def _size(item: Document | Failure) -> int:
+    document = item.document if isinstance(item, Failure) else item
+    return len(document.text) + len(document.html or b"") if document is not None else 0
+
+
+def _start_pool(count: int, function: Function[R], settings: Settings, pages: bool) -> Any:
+    """A pool whose workers are forked from a server that has loaded what they need."""
+    from pebble import ProcessPool
+
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+    if context.get_start_method() == "forkserver":
+        heavy = ["trafilatura", "trafilatura.metadata", "esdedup.extract"] if pages else []
+        context.set_forkserver_preload([__name__, function.__module__, *heavy])
+        _start_fork_server()
+    return ProcessPool(
+        max_workers=count,
+        initializer=_prepare,
+        initargs=(function, settings),
+        context=context,
+    )
+
+
+def _start_fork_server() -> None:
+    """Start it deaf to Ctrl-C, which is the parent's to handle; so are the workers it forks."""
+    from multiprocessing import forkserver
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# --- in the worker ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What a worker does, given to it once at its start."""
+
+    function: Function[Any]
+    settings: Settings
+    memory: int | None  # bytes of address space
+
+
+_job: _Job | None = None
+
+
+def _prepare(function: Function[Any], settings: Settings) -> None:
+    global _job  # noqa: PLW0603 - a worker process is told once what it is for
+    has = _address_space()
+    allowed = settings.worker_megabytes * 1_000_000
+    _job = _Job(function, settings, has + allowed if has is not None and allowed else None)
+
+
+def _work(documents: list[Document]) -> list[Any]:
+    """One chunk under the memory limit.
+
+    Out of memory, the worker leaves: what it holds may stay allocated and fail the next page.
+    """
+    if _job is None:
+        raise RuntimeError("the worker was not prepared")
+    try:
+        with _memory_limit(_job.memory):
+            return _run(_job.function, documents, _job.settings)
+    except MemoryError:
+        os._exit(_OUT_OF_MEMORY)
+
+
+def _address_space() -> int | None:
+    """Bytes of address space of this process; None where the system does not tell."""
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        return None
+    return int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def _memory_limit(limit: int | None) -> Iterator[None]:
+    """Only while the function runs: receiving and sending must never fail for memory."""
+    if limit is None:
+        yield
+        return
+    import resource
+
+    before, hard = resource.getrlimit(resource.RLIMIT_AS)
+    allowed = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (before, hard))
+
+
+# --- in both ---------------------------------------------------------------------------------
+
+
+def _run(function: Function[R], documents: list[Document], settings: Settings) -> list[R | Failure]:
+    """All at once; where that fails, one by one, and what fails alone is a failure."""
+    try:
+        results = function(documents, settings)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a page provokes must not end the run
+        if len(documents) == 1:
+            return [_failed(documents[0], error)]
+        return [done for one in documents for done in _run(function, [one], settings)]
+    if len(results) != len(documents):
+        raise AssertionError(f"{len(documents)} documents gave {len(results)} results")
+    return list(results)
+
+
+def _run_here(
+    function: Function[R], documents: list[Document], settings: Settings
+) -> list[R | Failure]:
+    """Without a worker: out of memory, one by one, and what still does not fit is a failure."""
+    try:
+        return _run(function, documents, settings)
+    except MemoryError:
+        if len(documents) == 1:
+            return [_failure(documents[0], "the memory did not suffice")]
+        return [done for one in documents for done in _run_here(function, [one], settings)]
+
+
+def _failed(document: Document, error: Exception) -> Failure:
+    if isinstance(error, DocumentError):
+        return _failure(document, error.reason, final=True)
+    if isinstance(error, EsdedupError):
+        return _failure(document, str(error))
+    return _failure(document, f"unexpected {type(error).__name__}: {str(error)[:200]}")
+
+
+def _failure(document: Document, reason: str, *, final: bool = False) -> Failure:
+    place = document.extra.get("file") or document.url or document.id
+    return Failure(document.id, str(place), reason, final=final, document=document)
+
+
+def _death(exit_code: int, settings: Settings) -> str:
+    if exit_code == _OUT_OF_MEMORY:
+        return f"it needed more than {settings.worker_megabytes} MB of memory (worker_megabytes)"
+    if exit_code < 0:
+        return f"its worker process was killed by signal {-exit_code}"
+    return f"its worker process died with exit code {exit_code}"

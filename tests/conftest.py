@@ -1,0 +1,25 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from esdedup.pipeline import Deduplicator
+
+# Timing is the benchmarks' business: a busy machine must not fail a property.
+settings.register_profile(
+    "esdedup",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("esdedup")
+
+
+@pytest.fixture
+def deduplicator() -> Iterator[Deduplicator]:
+    """An empty store in memory, with the default settings."""
+    with Deduplicator.open() as made:
+        yield made

@@ -1,0 +1,103 @@
+"""docs/cli.md from the commands themselves: `python -m tests.docs.cli > docs/cli.md`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from typer.testing import CliRunner
+
+from esdedup.cli import app
+from esdedup.cli.exits import MEANINGS
+
+# Longer than what --help says; a command without an entry has just its help.
+NOTES = {
+    "demo": "What to run first. Seventy-odd invented news pages, in English, Turkish and French, "
+    "become stories; two broken ones go to the quarantine.",
+    "index": """\
+The input may be a pipe, and so may the output:
+
+```
+zcat articles.ndjson.gz | esdedup index - --json | jq -r 'select(.role == "duplicate") | .id'
+```
+
+Every line of `--json` is a decision with its evidence and a `status`: `new`, `unchanged`,
+`changed`, `dropped`, `failed`, or `relinked` for an article that was there before and found
+another place, as when an earlier original turns up. Lines come batch by batch; for a stream that
+trickles, `--set batch=1` writes each article as it comes.
+
+Ctrl-C ends the run between batches: what is written is whole, and the same command goes on where
+it stopped. An article that fails is kept as an original with the role `unprocessed`, waits in the
+quarantine, and is counted; the exit code stays 0, so that one broken page does not stop a nightly
+job. `--strict` makes it 3; so does a run in which not one article could be used.""",
+    "check": "Nothing is written. The exit code is 3 where an article could not be processed.",
+    "retry": "Entries that cannot succeed, such as a line that is no JSON, are passed over.",
+    "search": """\
+Every word must occur. One result stands for an article and its copies (`+4 copies`); updates keep
+a result of their own, unless `--by story` folds them too. The totals count everything that
+matches, shown or not: `3 stories, 11 articles`. `--expand` lists all members of the group, also
+those that do not contain the words. Without a result the exit code is 1.""",
+    "explain": """\
+Where the output is no terminal the marks are those of wdiff: `[-removed-]`, `{+added+}`, and
+`{~moved~}`. `--json` has the passages as `spans` of the kinds `equal`, `changed`, `removed`,
+`added` and `moved`, in the order of the new text.""",
+    "delete": "Nothing is asked. The exit code is 1 where an id was not in the store.",
+    "settings": """\
+Without options this shows the settings recorded in the store, or the defaults where there is
+none. A value comes from, in rising order: the settings recorded in the store (or the preset
+named), a TOML file (`--settings`), the environment (`ESDEDUP_MIN_OVERLAP=0.4`), `--set`. What
+shapes the stored keys is fixed once a store is made; other values of these are an error that
+names them.""",
+    "doctor": "The exit code is 1 where there is a problem; each comes with its remedy.",
+}
+
+INTRODUCTION = """\
+# Command line
+
+<!-- Generated: python -m tests.docs.cli > docs/cli.md -->
+
+Every command takes `--help`. Results go to standard output, everything for the person at the
+terminal (progress, errors, the summary beside `--json`) to standard error. The store is
+`sqlite:///esdedup.db` in the current folder unless `--store` or the environment variable
+`ESDEDUP_STORE` names another.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    return "\n".join([INTRODUCTION, exit_codes(), *map(section, commands())])
+
+
+def commands() -> list[str]:
+    return [c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands]
+
+
+def exit_codes() -> str:
+    rows = [f"| {code:d} | {meaning} |" for code, meaning in MEANINGS.items()]
+    head = ["## Exit codes", "", "| code | meaning |", "| ---: | --- |"]
+    end = "An error is one line on standard error; a traceback is a defect worth reporting."
+    return "\n".join([*head, *rows, "", end, ""])
+
+
+def section(command: str) -> str:
+    return "\n".join([f"## {command}", "", *_notes(command), "```", help_of(command), "```", ""])
+
+
+def help_of(command: str) -> str:
+    """The text of --help, however wide the terminal that asks."""
+    environment = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "ESDEDUP_STORE": None}
+    result = CliRunner().invoke(
+        app, [command, "--help"], prog_name="esdedup", terminal_width=100, env=environment
+    )
+    assert result.exit_code == 0, result.output
+    return "\n".join(line.rstrip() for line in result.stdout.strip().splitlines())
+
+
+def _notes(command: str) -> Iterator[str]:
+    if command in NOTES:
+        yield from (NOTES[command], "")
+
+
+if __name__ == "__main__":
+    os.environ.pop("ESDEDUP_STORE", None)
+    print(reference(), end="")

@@ -1,0 +1,95 @@
+"""The backends the contract runs on. A new one is a fixture here and nothing else."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from esdedup.settings import Settings
+from esdedup.stores import Store, open_store
+
+
+@dataclass
+class Backend:
+    """A place for one store, how to empty it, and how to damage it behind the store's back.
+
+    `damages` maps what `check` must say to the deed; each is done to a fresh store that holds an
+    original `a`, its duplicate `b` and another original `c`.
+    """
+
+    url: str
+    damages: Mapping[str, Callable[[], None]]
+    wipe: Callable[[], None]
+    _opened: list[Store] = field(default_factory=list)
+
+    def open(
+        self, settings: Settings | None = None, mode: Literal["write", "read"] = "write"
+    ) -> Store:
+        store = open_store(self.url, settings, mode=mode)
+        self._opened.append(store)
+        return store
+
+    def close(self) -> None:
+        for store in self._opened:
+            store.close()
+
+
+@pytest.fixture(params=["sqlite"])
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    made: Backend = request.getfixturevalue(f"{request.param}_backend")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def store(backend: Backend) -> Store:
+    """An empty store."""
+    return backend.open()
+
+
+@pytest.fixture
+def sqlite_backend(tmp_path: Path) -> Backend:
+    file = tmp_path / "news.db"
+
+    def run(statement: str) -> Callable[[], None]:
+        def deed() -> None:
+            db = sqlite3.connect(file)
+            with db:
+                db.execute(statement)
+            db.close()
+
+        return deed
+
+    def wipe() -> None:
+        for part in tmp_path.glob("news.db*"):
+            part.unlink()
+
+    return Backend(
+        url=f"sqlite:///{file}",
+        wipe=wipe,
+        damages={
+            "group without an original: a": run("DELETE FROM documents WHERE id = 'a'"),
+            "leader outside its own group: c": run(
+                """UPDATE documents SET "group" = 'a' WHERE id = 'c'"""
+            ),
+            "duplicate that leads: c": run(
+                "UPDATE documents SET role = 'duplicate' WHERE id = 'c'"
+            ),
+            "story other than its group's: b": run(
+                "UPDATE documents SET story = 'c' WHERE id = 'b'"
+            ),
+            "keys of a missing document: 999": run("INSERT INTO keys VALUES ('s00:1', 1, 999)"),
+            "document without its keys: a": run("DELETE FROM keys WHERE seq = 1"),
+            "keys that attract for a duplicate, or do not for a leader: a": run(
+                "UPDATE keys SET leader = 0 WHERE seq = 1"
+            ),
+            "documents have format 0123456789ab": run(
+                "UPDATE documents SET format = '0123456789ab'"
+            ),
+        },
+    )

@@ -1,0 +1,182 @@
+"""Alignment of two texts, and the rule that decided, in words."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esdedup.explain import MAX_WORDS, Span, align, explain
+from esdedup.model import Decision, Document
+from esdedup.settings import Settings
+from esdedup.signing import sign_many
+from esdedup.stores import Record
+
+FERRY = (
+    "At least 12 people died and more than 40 were injured when fire swept through the car deck "
+    "of an overnight ferry off the Eastshire coast early on Tuesday, the coastguard said."
+)
+
+
+def kinds(spans: tuple[Span, ...]) -> list[tuple[str, str, str]]:
+    return [(s.kind, s.old.strip(), s.new.strip()) for s in spans]
+
+
+def test_a_changed_number_is_one_changed_span() -> None:
+    spans, cut = align(FERRY, FERRY.replace("12 people", "17 people"))
+    assert not cut
+    assert kinds(spans)[:2] == [("equal", "At least", "At least"), ("changed", "12", "17")]
+    assert spans[2].kind == "equal"
+    assert len(spans) == 3
+
+
+def test_case_and_punctuation_are_no_change() -> None:
+    spans, _ = align("“We will change them,” he said.", '"we will change them" he said')
+    assert [s.kind for s in spans] == ["equal"]
+
+
+def test_cut_and_added_passages() -> None:
+    spans, _ = align(f"{FERRY} The operator declined to comment.", f"BRACKWATER (Wire) — {FERRY}")
+    assert kinds(spans) == [
+        ("added", "", "BRACKWATER (Wire) —"),
+        ("equal", FERRY, FERRY),
+        ("removed", "The operator declined to comment.", ""),
+    ]
+
+
+def test_a_moved_paragraph_stands_at_its_new_place() -> None:
+    first = "Helicopters and two lifeboats lifted people from the upper decks as flames spread."
+    second = "Doctors said that most patients were being treated for burns and smoke inhalation."
+    spans, _ = align(f"{first} {FERRY} {second}", f"{FERRY} {second} {first}")
+    assert ("moved", first, first) in kinds(spans)
+    assert not [s for s in spans if s.kind in ("changed", "removed", "added")]
+
+
+def test_scripts_without_spaces_are_compared_by_character() -> None:
+    spans, _ = align("事故で12人が死亡した", "事故で17人が死亡した")
+    assert kinds(spans)[1] == ("changed", "12", "17")
+
+
+def test_a_shared_word_between_rewritten_passages_is_no_shared_passage() -> None:
+    spans, _ = align(
+        "one two three four five said six seven eight nine ten",
+        "eleven twelve thirteen fourteen said fifteen sixteen seventeen eighteen",
+    )
+    assert [s.kind for s in spans] == ["changed"]
+
+
+texts = st.lists(
+    st.sampled_from("the fire of ferry dead 12 17 said coast . « x".split()), max_size=60
+).map(" ".join)
+
+
+@given(texts, texts)
+def test_no_word_is_lost_or_made_up(old: str, new: str) -> None:
+    spans, _ = align(old, new)
+    assert "".join(s.new for s in spans) == new
+    assert Counter(w for s in spans for w in s.old.split()) == Counter(old.split())
+    for before, after in zip(spans, spans[1:], strict=False):
+        assert before.old or before.new
+        assert after.old or after.new
+
+
+@given(texts)
+def test_a_text_is_equal_to_itself(text: str) -> None:
+    spans, _ = align(text, text)
+    assert [s.kind for s in spans] == (["equal"] if text else [])
+
+
+def _words(random_: random.Random, count: int) -> list[str]:
+    vocabulary = [f"w{i}" for i in range(8000)]
+    return random_.choices(vocabulary, [1 / (i + 1) for i in range(8000)], k=count)
+
+
+@pytest.mark.parametrize("pair", ["edited", "shuffled", "unrelated", "one word", "two words"])
+def test_five_thousand_words_take_less_than_a_second(pair: str) -> None:
+    random_ = random.Random(7)
+    old = _words(random_, 5000)
+    paragraphs = [old[i : i + 80] for i in range(0, 5000, 80)]
+    random_.shuffle(paragraphs)
+    a, b = {
+        "edited": (old, [w for w in old if random_.random() > 0.2]),
+        "shuffled": (old, [w for p in paragraphs for w in p]),
+        "unrelated": (old, _words(random_, 5000)),
+        "one word": (["x"] * 5000, ["y", *["x"] * 4998, "z"]),
+        "two words": (random_.choices("xy", k=5000), random_.choices("xy", k=5000)),
+    }[pair]
+    started = time.process_time()
+    align(" ".join(a), " ".join(b))
+    assert time.process_time() - started < 1.0
+
+
+def test_giant_texts_are_cut_and_say_so() -> None:
+    spans, cut = align("a " * (MAX_WORDS + 10), "a " * (MAX_WORDS + 10))
+    assert cut
+    assert len(spans) == 1
+
+
+# --- the rule ---------------------------------------------------------------------------------
+
+BODY = (
+    f"{FERRY} The Stella Corvina was carrying 286 passengers and 31 crew from Brackwater to the "
+    "island of Skerrin when the alarm was raised about nine nautical miles from shore. "
+    "Investigators believe the blaze began in or near a refrigerated lorry that had been "
+    "connected to the power supply of the ship, according to people briefed on the inquiry."
+)
+
+
+def records(settings: Settings, *texts: str) -> list[Record]:
+    documents = [Document(id=f"d{i}", text=text) for i, text in enumerate(texts)]
+    return [
+        Record(
+            signed.document,
+            signed.signature,
+            (i, signed.document.id),
+            i,
+            Decision(signed.document.id, "original", signed.document.id, signed.document.id),
+        )
+        for i, signed in enumerate(sign_many(documents, settings))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("new", "rule"),
+    [
+        (BODY.replace("Investigators", "Detectives"), "duplicate: containment"),
+        (BODY.replace("12 people", "17 people"), "update: containment"),
+        (BODY + " " + " ".join(f"word{i}" for i in range(100)), "times as long"),
+        ("Something else happened " + " ".join(f"w{i}" for i in range(80)), "not compared: 0"),
+    ],
+)
+def test_the_rule_is_named(new: str, rule: str) -> None:
+    settings = Settings()
+    old, other = records(settings, BODY, new)
+    explanation = explain(other, old, settings)
+    assert rule in explanation.rule
+    assert explanation.old.document.id == "d0", "the earlier one is the old one, however given"
+
+
+def test_the_rule_of_short_texts() -> None:
+    settings = Settings()
+    old, same, other = records(settings, "Fire out", "fire out", "Fire over")
+    assert "the same word for word" in explain(old, same, settings).rule
+    assert explain(old, other, settings).rule.startswith("not compared")
+
+
+def test_overlap_below_the_threshold() -> None:
+    settings = Settings(min_overlap=1.0)
+    old, new = records(settings, BODY, BODY.replace("Investigators", "Detectives"))
+    assert "is not above min_overlap 1" in explain(old, new, settings).rule
+
+
+def test_the_explanation_as_json() -> None:
+    settings = Settings()
+    old, new = records(settings, BODY, BODY.replace("12 people", "17 people"))
+    out = explain(old, new, settings).to_json()
+    assert out["evidence"]["numbers"][0][:2] == ["12", "17"]
+    assert out["keys"]["sketch"]["needed"] == settings.max_collisions_by_chance + 1
+    assert {"kind": "changed", "old": "12 ", "new": "17 "} in out["spans"]

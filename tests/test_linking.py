@@ -1,0 +1,332 @@
+"""Groups as a fixed point: any order of arrival, any batches, one outcome; the naive one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from esdedup.methods import METHODS
+from esdedup.model import Document, Link, Order, Signature
+from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.settings import Settings
+from esdedup.signing import prepare, sign_many
+from esdedup.stores import open_store
+from esdedup.verify import verify
+
+SETTINGS = Settings()
+SENTENCES = 8
+DAY_ONE = datetime(2024, 3, 1, tzinfo=UTC)
+
+
+def _sentence(*place: object) -> str:
+    chooser = random.Random(repr(place))
+    letters = "abcdefghijklmnoprstuvyz"
+    return " ".join("".join(chooser.choices(letters, k=6)) for _ in range(9)) + "."
+
+
+@dataclass(frozen=True)
+class Article:
+    """One version of a story: which sentences it keeps, the count it gives, what it adds.
+
+    Cutting different sentences makes likeness intransitive, as it is among real articles.
+    """
+
+    story: int
+    kept: tuple[int, ...]
+    dead: int
+    added: int
+    day: int | None
+
+    def document(self, id_: str) -> Document:
+        body = [_sentence(self.story, i) for i in self.kept]
+        body.insert(1, f"Officials in {_sentence(self.story)} said {self.dead} people were killed.")
+        body += [_sentence(self.story, self.dead, "more", i) for i in range(self.added)]
+        published = None if self.day is None else DAY_ONE + timedelta(days=self.day)
+        return Document(id=id_, text=" ".join(body), lang="en", published=published)
+
+
+kept_sentences = st.one_of(
+    st.just(tuple(range(SENTENCES))),
+    st.sets(st.integers(0, SENTENCES - 1), min_size=2).map(lambda kept: tuple(sorted(kept))),
+    st.integers(1, SENTENCES - 1).map(lambda cut: tuple(range(cut))),
+    st.integers(1, SENTENCES - 1).map(lambda cut: tuple(range(cut, SENTENCES))),
+)
+
+
+def articles(days: st.SearchStrategy[int | None]) -> st.SearchStrategy[Article]:
+    return st.builds(
+        Article,
+        story=st.integers(0, 1),
+        kept=kept_sentences,
+        dead=st.sampled_from([12, 12, 17, 23]),
+        added=st.sampled_from([0, 0, 0, 2, 9]),
+        day=days,
+    )
+
+
+def universes(days: st.SearchStrategy[int | None]) -> st.SearchStrategy[list[Document]]:
+    """At most eight articles: `verified_candidates`, beyond which outcomes may depend on luck."""
+    return st.lists(articles(days), min_size=2, max_size=8).map(
+        lambda made: [article.document(f"d{i}") for i, article in enumerate(made)]
+    )
+
+
+dated = st.integers(0, 3)
+dated_or_not = st.one_of(st.none(), dated)
+
+
+def new_deduplicator(settings: Settings = SETTINGS) -> Deduplicator:
+    return Deduplicator(open_store("sqlite://:memory:", settings))
+
+
+def index(deduplicator: Deduplicator, documents: Sequence[Document]) -> list[Outcome]:
+    return deduplicator.write(prepare(documents, deduplicator.settings))
+
+
+def links_of(deduplicator: Deduplicator, documents: Sequence[Document]) -> dict[str, Link]:
+    records = deduplicator.store.get_many(d.id for d in documents)
+    return {id_: record.decision.link for id_, record in records.items()}
+
+
+def orders_of(deduplicator: Deduplicator, documents: Sequence[Document]) -> dict[str, Order]:
+    records = deduplicator.store.get_many(d.id for d in documents)
+    return {id_: record.order for id_, record in records.items()}
+
+
+def links_when_indexed(
+    documents: Sequence[Document], batches: Sequence[Sequence[int]] | None = None
+) -> dict[str, Link]:
+    with new_deduplicator() as deduplicator:
+        for batch in batches or [range(len(documents))]:
+            index(deduplicator, [documents[i] for i in batch])
+        return links_of(deduplicator, documents)
+
+
+def naive_links(
+    documents: Sequence[Document], orders: dict[str, Order], settings: Settings = SETTINGS
+) -> dict[str, Link]:
+    """The definition: walk the order; each document leans on the leaders before it, or leads."""
+    signed = {s.document.id: s.signature for s in sign_many(documents, settings)}
+    links: dict[str, Link] = {}
+    for id_ in sorted(signed, key=lambda i: orders[i]):
+        leaders = [n for n, link in links.items() if link.group == n]
+        seen = {
+            n: verify(n, signed[n], signed[id_], settings)
+            for n in leaders
+            if _is_candidate(signed[n], signed[id_], settings)
+        }
+        copied = [n for n, e in seen.items() if e.verdict == "duplicate"]
+        updated = [n for n, e in seen.items() if e.verdict == "update"]
+        if copied:
+            parent = min(copied, key=lambda n: (-seen[n].overlap, orders[n]))
+            links[id_] = Link("duplicate", parent, links[parent].story, parent)
+        elif updated:
+            parent = max(updated, key=lambda n: orders[n])
+            links[id_] = Link("update", id_, links[parent].story, parent)
+        else:
+            links[id_] = Link("original", id_, id_)
+    return links
+
+
+def _is_candidate(a: Signature, b: Signature, settings: Settings) -> bool:
+    return any(
+        method.compare(a.keys.get(name, ()), b.keys.get(name, ())) >= method.needed(settings)
+        for name, method in METHODS.items()
+    )
+
+
+def assert_invariants(deduplicator: Deduplicator, documents: Sequence[Document]) -> None:
+    links, orders = links_of(deduplicator, documents), orders_of(deduplicator, documents)
+    for id_, link in links.items():
+        leader = links[link.group]
+        assert leader.canonical, "a group is led by an original or an update"
+        assert leader.group == link.group, "no chains: the leader is in its own group"
+        assert leader.story == link.story
+        assert link.canonical == (link.group == id_)
+        if link.role == "original":
+            assert (link.story, link.parent) == (id_, None)
+        else:
+            assert link.parent is not None
+            assert orders[link.parent] < orders[id_], "who is leant on comes before"
+            assert link.story == links[link.parent].story
+    assert deduplicator.store.check() == []
+
+
+def batches_of(places: list[int], cuts: set[int]) -> list[list[int]]:
+    edges = [0, *sorted(cuts), len(places)]
+    return [places[a:b] for a, b in pairwise(edges) if places[a:b]]
+
+
+@st.composite
+def arrivals(draw: st.DrawFn) -> tuple[list[Document], list[list[int]]]:
+    documents = draw(universes(dated))
+    places = draw(st.permutations(range(len(documents))))
+    cuts = draw(st.sets(st.integers(1, len(documents))))
+    return documents, batches_of(places, cuts)
+
+
+@given(arrivals())
+@hypothesis_settings(max_examples=150)
+def test_any_arrival_gives_the_naive_groups(
+    arrival: tuple[list[Document], list[list[int]]],
+) -> None:
+    documents, batches = arrival
+    with new_deduplicator() as deduplicator:
+        for batch in batches:
+            index(deduplicator, [documents[i] for i in batch])
+        links = links_of(deduplicator, documents)
+        assert links == naive_links(documents, orders_of(deduplicator, documents))
+        assert_invariants(deduplicator, documents)
+    assert links == links_when_indexed(documents)
+
+
+@given(universes(dated_or_not), st.sets(st.integers(1, 8)))
+@hypothesis_settings(max_examples=80)
+def test_undated_articles_are_ordered_by_arrival_however_batched(
+    documents: list[Document], cuts: set[int]
+) -> None:
+    with new_deduplicator() as deduplicator:
+        for batch in batches_of(list(range(len(documents))), cuts):
+            index(deduplicator, [documents[i] for i in batch])
+        orders = orders_of(deduplicator, documents)
+        undated = [d.id for d in documents if d.published is None]
+        assert sorted(undated, key=lambda i: orders[i]) == undated
+        assert links_of(deduplicator, documents) == naive_links(documents, orders)
+        assert_invariants(deduplicator, documents)
+
+
+@given(universes(dated), st.data())
+@hypothesis_settings(max_examples=80)
+def test_deleting_is_as_if_never_indexed(documents: list[Document], data: st.DataObject) -> None:
+    gone = data.draw(st.sets(st.sampled_from([d.id for d in documents]), min_size=1))
+    rest = [d for d in documents if d.id not in gone]
+    with new_deduplicator() as deduplicator:
+        index(deduplicator, documents)
+        assert deduplicator.delete([*gone, "absent"]) == gone
+        assert links_of(deduplicator, documents) == links_when_indexed(rest)
+        assert_invariants(deduplicator, rest)
+
+
+@given(universes(dated), st.data())
+@hypothesis_settings(max_examples=100)
+def test_indexing_a_changed_article_is_as_indexing_it_fresh(
+    documents: list[Document], data: st.DataObject
+) -> None:
+    """Changed in text, in date or in both; alone or several at once."""
+    changed = list(documents)
+    places = data.draw(st.sets(st.integers(0, len(documents) - 1), min_size=1, max_size=3))
+    for place in places:
+        changed[place] = data.draw(articles(dated)).document(f"d{place}")
+    with new_deduplicator() as deduplicator:
+        index(deduplicator, documents)
+        outcomes = index(deduplicator, [changed[i] for i in sorted(places)])
+        reported = {o.decision.id: o.decision.link for o in outcomes}
+        links = links_of(deduplicator, changed)
+        assert links == links_when_indexed(changed)
+        assert reported == {id_: links[id_] for id_ in reported}, "what is reported is stored"
+        assert_invariants(deduplicator, changed)
+
+
+@given(universes(dated_or_not))
+@hypothesis_settings(max_examples=40)
+def test_the_same_input_again_changes_nothing(documents: list[Document]) -> None:
+    with new_deduplicator() as deduplicator:
+        first = index(deduplicator, documents)
+        before = deduplicator.store.get_many(d.id for d in documents)
+        again = index(deduplicator, documents)
+        assert [(o.status, o.decision.id) for o in again] == [
+            ("unchanged", d.id) for d in documents
+        ]
+        assert deduplicator.store.get_many(d.id for d in documents) == before
+        assert [o.decision.link for o in again] == [
+            o.decision.link for o in first if o.status != "relinked"
+        ]
+
+
+@given(arrivals())
+@hypothesis_settings(max_examples=40)
+def test_outcomes_and_relinked_tell_the_whole_story(
+    arrival: tuple[list[Document], list[list[int]]],
+) -> None:
+    """Whoever applies all outcomes in turn knows what the store holds."""
+    documents, batches = arrival
+    with new_deduplicator() as deduplicator:
+        told: dict[str, Link] = {}
+        for batch in batches:
+            for outcome in index(deduplicator, [documents[i] for i in batch]):
+                assert (outcome.status == "relinked") == (outcome.decision.id in told)
+                told[outcome.decision.id] = outcome.decision.link
+        assert told == links_of(deduplicator, documents)
+
+
+@given(universes(dated))
+@hypothesis_settings(max_examples=40)
+def test_dropping_counts_what_linking_links(documents: list[Document]) -> None:
+    """In order of the dates, dropped are exactly the duplicates, and none is stored."""
+    in_order = sorted(documents, key=lambda d: (d.published, d.id))
+    linked = links_when_indexed(in_order)
+    with new_deduplicator(replace(SETTINGS, on_duplicate="drop")) as deduplicator:
+        outcomes = index(deduplicator, in_order)
+        kept = links_of(deduplicator, in_order)
+    assert {o.decision.id: o.decision.link for o in outcomes} == linked
+    assert {o.decision.id for o in outcomes if o.status == "dropped"} == {
+        id_ for id_, link in linked.items() if link.role == "duplicate"
+    }
+    assert kept == {id_: link for id_, link in linked.items() if link.role != "duplicate"}
+
+
+@pytest.mark.parametrize("one_batch", [True, False])
+def test_only_originals_attract_by_default_and_copies_too_in_the_paper(one_batch: bool) -> None:
+    """b is like a, c is like b but not like a."""
+    a, b, c = (
+        Article(0, kept, 12, 0, None).document(id_)
+        for id_, kept in [("a", (0, 1, 2, 3)), ("b", (2, 3, 4, 5)), ("c", (4, 5, 6, 7))]
+    )
+    paper = replace(Settings.load(preset="nrc-gphin", environment={}), max_collisions_by_chance=0)
+    default = replace(SETTINGS, max_collisions_by_chance=0, measure="dice", min_overlap=0.4)
+    for settings, group_of_c in ((paper, "a"), (default, "c")):
+        with new_deduplicator(settings) as deduplicator:
+            for batch in [[a, b, c]] if one_batch else [[a], [b], [c]]:
+                index(deduplicator, batch)
+            links = links_of(deduplicator, [a, b, c])
+        assert links["b"].group == "a"
+        assert links["c"].group == group_of_c
+    assert links["c"].role == "original"
+
+
+@given(universes(st.none()), st.data())
+@hypothesis_settings(max_examples=40)
+def test_deleting_under_the_paper_preset_leaves_whole_groups(
+    documents: list[Document], data: st.DataObject
+) -> None:
+    gone = data.draw(st.sets(st.sampled_from([d.id for d in documents]), min_size=1))
+    paper = Settings.load(preset="nrc-gphin", environment={})
+    with new_deduplicator(paper) as deduplicator:
+        index(deduplicator, documents)
+        deduplicator.delete(gone)
+        assert deduplicator.store.check() == []
+
+
+def test_an_original_that_turns_up_late_takes_over_its_copies() -> None:
+    whole = tuple(range(SENTENCES))
+    late = Article(0, whole, 12, 0, 0).document("late")
+    copies = [Article(0, whole, 12, 0, day).document(f"copy{day}") for day in (1, 2, 3)]
+    with new_deduplicator() as deduplicator:
+        index(deduplicator, copies)
+        outcomes = index(deduplicator, [late])
+        assert [(o.decision.id, o.status, o.decision.group) for o in outcomes] == [
+            ("late", "new", "late"),
+            ("copy1", "relinked", "late"),
+            ("copy2", "relinked", "late"),
+            ("copy3", "relinked", "late"),
+        ]
+        deduplicator.delete(["late"])
+        assert {link.group for link in links_of(deduplicator, copies).values()} == {"copy1"}

@@ -1,0 +1,295 @@
+"""Counts in context: what is read, what is not a count, and what counts as changed."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from num2words import num2words
+
+from esdedup.numbers import NumberChange, NumberContext, changed_numbers, number_contexts
+
+
+def values(text: str, lang: str | None = "en") -> list[str]:
+    return [number.value for number in number_contexts(text, lang)]
+
+
+def kinds(text: str, lang: str = "en") -> list[tuple[str, str]]:
+    return [(number.value, number.kind) for number in number_contexts(text, lang)]
+
+
+def changes(old: str, new: str, lang: str = "en") -> list[tuple[str, str]]:
+    found = changed_numbers(number_contexts(old, lang), number_contexts(new, lang))
+    return [(change.old, change.new) for change in found]
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "expected"),
+    [
+        ("en", "At least 12 people died.", ["12"]),
+        ("en", "Twelve people died and twenty-one were hurt.", ["12", "21"]),
+        ("en", "twenty one boats, two hundred and forty-two cars", ["21", "242"]),
+        ("en", "two hundred homes, a hundred barns", ["200", "100"]),
+        ("en", "12,000 homes, 12 000 barns, 12 thousand boats", ["12000"] * 3),
+        ("en", "1.2 million people, 1,200,000 voters", ["1200000"] * 2),
+        ("en", "two thousand five hundred sheep", ["2500"]),
+        ("en", "12\u00a0000 homes, 12\u202f000 barns", ["12000"] * 2),
+        ("en", "a magnitude 6.1 quake, later 6.10", ["6.1", "6.1"]),
+        ("en", "12,34,567 voters and 3 lakh ballots", ["1234567", "300000"]),
+        ("en", "a pipe of 12km and a 12-vehicle pile-up", ["12", "12"]),
+        ("en", "2015 cases were reported", ["2015"]),
+        ("fr", "Douze morts, soixante et onze blessés", ["12", "71"]),
+        ("fr", "deux cent trois blessés, quatre-vingt-dix-neuf cas", ["203", "99"]),
+        ("fr", "12 000 personnes, 1.200 cas, 6,1 degrés", ["12000", "1200", "6.1"]),
+        ("fr", "1,5 million d'habitants, 3 milliards", ["1500000", "3000000000"]),
+        ("de", "Zwölf Tote und einundzwanzig Verletzte", ["12", "21"]),
+        ("de", "zweihunderteinundzwanzig Kühe, zweitausend Schafe", ["221", "2000"]),
+        ("de", "1.000 Menschen, 6,1 Grad, 1,2 Mio. Hühner", ["1000", "6.1", "1200000"]),
+        ("es", "Doce muertos y treinta y un heridos", ["12", "31"]),
+        ("es", "mil doscientos casos, doscientas casas", ["1200", "200"]),
+        ("es", "3 mil millones de litros, 1.500 casos", ["3000000000", "1500"]),
+        ("tr", "On iki kişi öldü, yirmi beş kişi yaralandı", ["12", "25"]),
+        ("tr", "12 bin 500 kişi, bin 200 ev, 1 milyon 250 bin fidan", ["12500", "1200", "1250000"]),
+        ("tr", "üç yüz yirmi beş ev, 12'si ağır hasarlı", ["325", "12"]),
+        ("tr", "6,1 büyüklüğünde deprem, 1.000 çadır", ["6.1", "1000"]),
+        ("tr", "YİRMİ KIŞLA, KIRK ÇADIR", ["20", "40"]),
+        ("it", "ventuno morti, dodicimila sfollati", ["21", "12000"]),
+        ("pt", "vinte e dois mortos, dezesseis casos", ["22", "16"]),
+        ("nl", "tweeëntwintig doden, 12 duizend huizen", ["22", "12000"]),
+        ("zh", "地震造成12人死亡, 1.2万人受灾", ["12", "12000"]),
+        ("ar", "مقتل ١٢ شخصا", ["12"]),
+        ("sv", "tolv döda, 17 skadade", ["17"]),
+        (None, "twelve dead, 17 hurt, 1,000 homes, 1.000 barns", ["17", "1000", "1000"]),
+    ],
+)
+def test_counts_are_read_in_each_language(lang: str | None, text: str, expected: list[str]) -> None:
+    assert values(text, lang) == expected
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "expected"),
+    [
+        ("en", "up 42.9 % or 42.9 percent or 42.9 per cent", [("42.9", "percent")] * 3),
+        ("fr", "42,9 % ou 42,9 pour cent", [("42.9", "percent")] * 2),
+        ("de", "42,9 Prozent", [("42.9", "percent")]),
+        ("es", "42,9 por ciento", [("42.9", "percent")]),
+        ("tr", "yüzde 42,9 ve %42,9", [("42.9", "percent")] * 2),
+        ("en", "$1.5bn and £600m", [("1500000000", "money"), ("600000000", "money")]),
+        ("en", "12 dollars, US$12, EUR 12", [("12", "money")] * 3),
+        ("es", "2 millones de euros", [("2000000", "money")]),
+        ("tr", "3 milyon TL", [("3000000", "money")]),
+        ("en", "12 tents", [("12", "count")]),
+    ],
+)
+def test_kinds(lang: str, text: str, expected: list[tuple[str, str]]) -> None:
+    assert kinds(text, lang) == expected
+
+
+@pytest.mark.parametrize(
+    ("lang", "text"),
+    [
+        ("en", "on 12 March, March 12, 2026, Sept. 12 and 12/03/2026"),
+        ("en", "on 12 and 13 March, from 3 to 5 May, on March 12 and 13"),
+        ("en", "since 1998 and in 2026, class of '07"),
+        ("en", "at 10:30, at 3 p.m., 5 pm, 10.30 am, six o'clock, 1400 GMT"),
+        ("en", "call +90 312 555 12 34 or 0800 123 456 or 555-1234 or (555) 123-4567"),
+        ("en", "case 123456789012, file 00123"),
+        ("en", "John Smith, 45, of Leeds; a 12-year-old boy; a man aged 30"),
+        ("en", "3 comments\n12 shares\nPage 2 of 3\n5 min read\nPhoto 1/5\n3 hours ago"),
+        ("en", "1. Wash hands\n2) Boil water\n3\n© 2026 Daily"),
+        ("en", "won 2-1, a 50–50 chance, 1/5 of it"),
+        ("en", "https://example.org/2026/a-12?x=3 and www.24news.example"),
+        ("en", "COVID-19, an F-16, H5N1, the 17th, the 1990s, version 10.4.8, No. 5, #3"),
+        ("en", "one man, two-thirds of it, 12 Main Street"),
+        ("fr", "le 3 mars, le 12 avril 2026, 10h30, il y a 3 heures, un homme, âgé de 45 ans"),
+        ("de", "am 12. März, um 14 Uhr, 14.00 Uhr, vor 3 Stunden, ein Mann, der 45-jährige"),
+        ("es", "el 12 de marzo de 2026, hace 3 horas, un hombre"),
+        ("tr", "12 Mart 2026, saat 14.00, 3 saat önce, bir kişi, 45 yaşındaki, 2020'de"),
+        ("zh", "2026年3月12日"),
+    ],
+)
+def test_not_counts(lang: str, text: str) -> None:
+    assert values(text, lang) == []
+
+
+def test_may_is_a_month_only_with_a_capital() -> None:
+    assert values("17 may have died") == ["17"]
+    assert values("On 17 May they died") == []
+
+
+def test_context_holds_content_words_of_the_sentence() -> None:
+    (number,) = number_contexts(
+        "It rained. At least 12 people were killed by floods. All left.", "en"
+    )
+    assert number == NumberContext("12", "count", "", "people killed floods")
+
+
+def test_a_wrapped_line_goes_on() -> None:
+    (number,) = number_contexts("the storm left 12 people\nhomeless in Leeds", "en")
+    assert number.after == "people homeless leeds"
+
+
+@pytest.mark.parametrize(
+    ("lang", "old", "new", "expected"),
+    [
+        ("en", "At least 12 people were killed.", "At least 17 people have been killed.", "12 17"),
+        ("en", "12 dead", "17 dead", "12 17"),
+        ("en", "Flood leaves 12 dead in Leeds", "Flood leaves 17 dead in Leeds", "12 17"),
+        ("en", "a blast killing 12 people.", "a blast killing seventeen people.", "12 17"),
+        ("en", "The toll: 12 dead in Leeds.", "The toll: 17 dead in Leeds, up from 12.", "12 17"),
+        (
+            "en",
+            "12 people were killed in the flood.",
+            "17 people were killed, up from 12 people killed on Monday.",
+            "12 17",
+        ),
+        ("en", "a magnitude 6.1 earthquake", "a magnitude 6.3 earthquake", "6.1 6.3"),
+        ("en", "oil rose to $81 a barrel", "oil rose to $84 a barrel", "81 84"),
+        ("en", "inflation rose 4.1 percent", "inflation rose 4.3 percent", "4.1 4.3"),
+        ("en", "more than 1,200 cases in Leeds", "1,213 cases in Leeds", "1200 1213"),
+        ("en", "Floods kill 12 in Leeds, 17 fled", "Floods kill 17 in Leeds, 17 fled", "12 17"),
+        ("fr", "Au moins 12 personnes ont été tuées", "17 personnes ont été tuées", "12 17"),
+        ("de", "mindestens zwölf Tote in Köln", "mindestens 17 Tote in Köln", "12 17"),
+        ("es", "al menos 12 muertos en Lima", "al menos 17 muertos en Lima", "12 17"),
+        ("tr", "Selde 12 kişi öldü", "Selde 17 kişinin öldüğü bildirildi", "12 17"),
+        ("tr", "enflasyon yüzde 42,9 arttı", "enflasyon yüzde 43,1 arttı", "42.9 43.1"),
+    ],
+)
+def test_a_changed_count_is_found(lang: str, old: str, new: str, expected: str) -> None:
+    before, after = expected.split()
+    assert changes(old, new, lang) == [(before, after)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("twelve people were killed", "12 people were killed"),
+        ("1.2 million people fled", "1,200,000 people fled"),
+        ("12,000 people fled", "12 thousand people fled"),
+        ("12 people died.\n30 people fled.", "30 people fled.\n12 people died."),
+        ("12 people died.", "12 people died.\nIn Leeds 40 shops closed."),
+        ("12 people died.\nIn Leeds 40 shops closed.", "12 people died."),
+        ("Leeds 12 cases, York 17 cases, Bath 5 cases", "York 17 cases, Bath 5 cases"),
+        ("12 people died on March 3. 3 comments", "12 people died on March 5. 9 comments"),
+        ("a 7,000-foot runway in Leeds", "a 2,133-metre runway in Leeds"),
+        ("the deal cost $12m in Leeds", "the deal cost £9m in Leeds"),
+        ("1.4 workers took part", "1,400,000 workers took part"),
+        ("12 people died", "Twelve people died\n12 people died"),
+    ],
+)
+def test_no_change(old: str, new: str) -> None:
+    assert changes(old, new) == []
+
+
+def test_a_change_reads_well() -> None:
+    (change,) = changed_numbers(
+        number_contexts("12 people were killed", "en"),
+        number_contexts("17 people were killed", "en"),
+    )
+    assert str(change) == "12 -> 17 people killed"
+    assert str(NumberChange("1", "2", "")) == "1 -> 2"
+
+
+def test_stored_form_is_a_short_list() -> None:
+    number = NumberContext("12", "count", "floods killed", "people")
+    row = json.loads(json.dumps(number.to_json()))
+    assert row == ["12", "count", "floods killed", "people"]
+    assert NumberContext.from_json(row) == number
+
+
+LANGUAGES = st.sampled_from(
+    ["en", "fr", "de", "es", "tr", "it", "pt", "nl", "zh", "ar", "en-GB", None]
+)
+WORDS = "killed people dead rose to 12 17 1,000 twelve percent million $5 March , . in of"
+ARTICLES = st.lists(st.sampled_from([*WORDS.split(), "\n"]), max_size=60).map(" ".join)
+
+
+@given(st.text(), LANGUAGES)
+def test_any_text_is_unchanged_against_itself(text: str, lang: str | None) -> None:
+    numbers = number_contexts(text, lang)
+    assert changed_numbers(numbers, numbers) == ()
+
+
+@given(ARTICLES, ARTICLES)
+def test_a_change_names_values_of_both_texts(old: str, new: str) -> None:
+    one, other = number_contexts(old, "en"), number_contexts(new, "en")
+    for change in changed_numbers(one, other):
+        assert change.old != change.new
+        assert change.old in {number.value for number in one}
+        assert change.new in {number.value for number in other}
+
+
+@given(st.lists(ARTICLES.map(lambda text: text.replace("\n", " ")), max_size=6), st.randoms())
+def test_the_order_of_paragraphs_does_not_matter(paragraphs: list[str], random: Random) -> None:
+    # A capital letter opens each paragraph: a line in lower case goes on from the one before.
+    lines = [f"Then {line}" for line in paragraphs]
+    shuffled = random.sample(lines, len(lines))
+    assert changes("\n".join(lines), "\n".join(shuffled)) == []
+
+
+@given(st.integers(0, 999), st.sampled_from(["en", "de", "fr", "es", "it", "pt", "nl", "tr"]))
+def test_number_words_mean_their_digits(number: int, lang: str) -> None:
+    # num2words elides Italian hundreds in its own way ("centodicotto").
+    number = number % 100 if lang == "it" else number
+    read = values(f"= {num2words(number, lang=lang)} =", lang)
+    # Left out: zero, "one" (an article in most languages), "neuf" (new) and "sei" (you are).
+    assert read in ([str(number)], [])
+    if number > 9:
+        assert read == [str(number)]
+
+
+@given(st.integers(1, 10**9 - 1))
+def test_grouping_marks_do_not_change_the_value(number: int) -> None:
+    english = f"{number:,}"
+    for mark, lang in ((",", "en"), (" ", "en"), (".", "de"), ("\u202f", "fr"), ("'", "de")):
+        text = f"= {english.replace(',', mark)} boats"
+        assert values(text, lang) in ([str(number)], [])
+        if "," in english:
+            assert values(text, lang) == [str(number)]
+
+
+@pytest.mark.parametrize("lang", ["en", "tr", "zh", None])
+def test_broken_characters_do_no_harm(lang: str | None) -> None:
+    assert values("\ud800 12 people \x00 died \udfff", lang)[:1] == ["12"]
+    assert values("", lang) == []
+    assert values("12", lang) == []
+
+
+def seconds(action: Callable[[], object]) -> float:
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        action()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["1", "1 ", "1.", "1,000 ", "1 000", "12 people ", "twenty ", "two hundred and ", "bin ", "- ",
+     "million ", "1 million ", "'", "1'", "\n", "12\n", "(", "einund", "1 bin "],
+)  # fmt: skip
+@pytest.mark.parametrize("lang", ["en", "tr", "de"])
+def test_time_grows_with_the_length_only(unit: str, lang: str) -> None:
+    number_contexts("x", lang)
+    small, large = unit * 1_000, unit * 16_000
+    # 16 times the text; quadratic work would take 256 times as long.
+    allowed = 16 * 5 * seconds(lambda: number_contexts(small, lang)) + 0.02
+    assert seconds(lambda: number_contexts(large, lang)) < allowed
+
+
+def test_many_equal_places_are_compared_in_linear_time() -> None:
+    def numbers(count: int, first: int) -> tuple[NumberContext, ...]:
+        return tuple(
+            NumberContext(str(first + i), "count", "were killed", "people dead")
+            for i in range(count)
+        )
+
+    small = seconds(lambda: changed_numbers(numbers(50, 0), numbers(50, 10_000)))
+    large = seconds(lambda: changed_numbers(numbers(800, 0), numbers(800, 10_000)))
+    assert large < 16 * 5 * small + 0.02

@@ -1,0 +1,257 @@
+"""The test servers themselves: what every other server test takes for granted.
+
+The fixtures come from `tests.servers.fixtures`. The file takes three to five minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from elasticsearch import Elasticsearch
+from opensearchpy import OpenSearch
+
+from tests.servers import (
+    ELASTICSEARCH_8,
+    PASSWORD,
+    Cluster,
+    Proxy,
+    Server,
+    ServerError,
+    start,
+)
+from tests.servers.fixtures import READER, READER_PASSWORD
+from tests.servers.server import free_ports
+
+pytestmark = pytest.mark.servers
+
+PRODUCTS = ["elasticsearch", "opensearch"]
+
+
+@pytest.fixture(params=PRODUCTS)
+def server(request: pytest.FixtureRequest) -> Server:
+    found = request.getfixturevalue(f"{request.param}_server")
+    assert isinstance(found, Server)
+    return found
+
+
+@pytest.fixture
+def index(server: Server) -> Iterator[str]:
+    name = "servers-test"
+    yield name
+    server.http("DELETE", f"/{name}")
+
+
+def roundtrip(server: Server | Cluster, index: str) -> None:
+    """Write two documents and find one of them."""
+    for number, title in enumerate(["storm over the bay", "calm on the hills"]):
+        answer = server.http("PUT", f"/{index}/_doc/{number}?refresh=true", {"title": title})
+        assert answer.status == 201, answer.text
+    found = server.http("POST", f"/{index}/_search", {"query": {"match": {"title": "storm"}}})
+    assert [hit["_id"] for hit in found.json()["hits"]["hits"]] == ["0"]
+
+
+def gone(pid: int, seconds: float = 10.0) -> bool:
+    """Whether a process ends in time; one that waits to be reaped counts as ended."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        state = subprocess.run(
+            ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True
+        )
+        if state.stdout.strip()[:1] in ("", "Z"):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_says_which_product_it_is(server: Server) -> None:
+    answer = server.http("GET", "/_cluster/health")
+    assert answer.status == 200
+    is_elasticsearch = answer.headers["X-Elastic-Product"] == "Elasticsearch"
+    assert is_elasticsearch == (server.product == "elasticsearch")
+
+
+def test_finds_what_was_written(server: Server, index: str) -> None:
+    roundtrip(server, index)
+
+
+def test_official_clients_connect(server: Server, index: str) -> None:
+    roundtrip(server, index)
+    client: Elasticsearch | OpenSearch
+    client = (Elasticsearch if server.product == "elasticsearch" else OpenSearch)(server.url)
+    assert client.count(index=index)["count"] == 2
+    client.close()
+
+
+def test_runs_without_privileges_in_its_own_folder(server: Server) -> None:
+    assert server.java_pid in server.pids
+    assert server.folder.stat().st_uid != 0
+    assert server.log.stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("product", "end"), [("elasticsearch", Server.kill), ("opensearch", Server.stop)]
+)
+def test_restart_keeps_the_data(
+    product: str, end: Callable[[Server], None], request: pytest.FixtureRequest
+) -> None:
+    server: Server = request.getfixturevalue(f"{product}_server")
+    roundtrip(server, "kept")
+    pids, url = server.pids, server.url
+    end(server)
+    assert not server.alive
+    assert all(gone(pid) for pid in pids)
+    server.restart()
+    assert server.url == url
+    assert server.http("GET", "/kept/_count").json()["count"] == 2
+    assert server.http("DELETE", "/kept").status == 200
+
+
+def test_elasticsearch_8_answers() -> None:
+    with start("elasticsearch", version=ELASTICSEARCH_8) as server:
+        answer = server.http("GET", "/_cluster/health")
+        assert answer.headers["X-Elastic-Product"] == "Elasticsearch"
+        roundtrip(server, "news")
+        folder, pids = server.folder, server.pids
+        assert len(pids) == 2
+    assert not folder.exists()
+    assert all(gone(pid) for pid in pids)
+
+
+def test_a_killed_node_is_replaced_and_comes_back(elasticsearch_cluster: Cluster) -> None:
+    cluster = elasticsearch_cluster
+    settings = {
+        "index.number_of_replicas": 1,
+        "index.unassigned.node_left.delayed_timeout": "0s",
+    }
+    assert len(set(cluster.urls)) == 3
+    assert cluster.http("PUT", "/news", {"settings": settings}).status == 200
+    roundtrip(cluster, "news")
+    cluster.wait_for("green", nodes=3, timeout=60)
+    victim = cluster.elected()
+    victim.kill()
+    assert victim.url != cluster.url
+    cluster.wait_for("yellow", nodes=2, timeout=60)
+    cluster.wait_for("green", nodes=2, timeout=60)
+    assert cluster.http("GET", "/news/_count").json()["count"] == 2
+    victim.restart("green", nodes=3)
+    assert cluster.http("DELETE", "/news").status == 200
+
+
+def test_security_asks_for_the_password(secure_elasticsearch_server: Server) -> None:
+    server = secure_elasticsearch_server
+    roundtrip(server, "news")
+    assert server.http("GET", "/news/_count", auth=("elastic", "wrong")).status == 401
+    assert server.http("GET", "/news/_count", auth=("nobody", PASSWORD)).status == 401
+    reader = (READER, READER_PASSWORD)
+    assert server.http("GET", "/news/_count", auth=reader).json()["count"] == 2
+    assert server.http("PUT", "/news/_doc/9", {}, auth=reader).status == 403
+
+
+def test_tls_is_trusted_by_its_own_authority_only(secure_elasticsearch_server: Server) -> None:
+    server = secure_elasticsearch_server
+    assert server.url.startswith("https://")
+    client = Elasticsearch(
+        server.url, ca_certs=str(server.ca), basic_auth=(str(server.username), PASSWORD)
+    )
+    assert client.cluster.health()["number_of_nodes"] == 1
+    client.close()
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with pytest.raises(urllib.error.URLError) as error:
+        opener.open(server.url, timeout=10)
+    assert isinstance(error.value.reason, ssl.SSLCertVerificationError)
+
+
+def test_a_server_that_does_not_start_shows_its_log() -> None:
+    with pytest.raises(ServerError, match="Too small"):
+        start("opensearch", heap="1k")
+
+
+@pytest.mark.parametrize(
+    "options", [{"tls": True}, {"users": {"a": ("secret", ["b"])}}], ids=["tls", "users"]
+)
+def test_half_of_security_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="security=True"):
+        start("elasticsearch", **options)  # type: ignore[call-overload]
+
+
+def test_servers_end_with_a_killed_starter() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.servers", "elasticsearch", "--heap", "512m"],
+        cwd=Path(__file__).parent.parent,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as starter:
+        try:
+            assert starter.stdout is not None
+            url = starter.stdout.readline().strip()
+            assert fetch(url) == 200
+        finally:
+            starter.kill()
+    deadline = time.monotonic() + 10
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        while time.monotonic() < deadline:
+            fetch(url)
+
+
+def test_free_ports_differ() -> None:
+    assert len(set(free_ports(20))) == 20
+
+
+def fetch(url: str, timeout: float = 5.0) -> int:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"{url}/_cluster/health", timeout=timeout) as answer:
+        answer.read()
+        return int(answer.status)
+
+
+def test_proxy_forwards_delays_and_breaks(server: Server) -> None:
+    with Proxy(server.url) as proxy:
+        assert fetch(proxy.url) == 200
+        assert proxy.connections == 1
+        assert proxy.bytes["answer"] > 100
+
+        proxy.delay = 0.5
+        began = time.monotonic()
+        assert fetch(proxy.url) == 200
+        assert time.monotonic() - began >= 0.5
+        proxy.restore()
+
+        for direction in ("answer", "request"):
+            proxy.close_after(40, direction)
+            with pytest.raises((OSError, http.client.HTTPException)):
+                fetch(proxy.url)
+            proxy.restore()
+
+        proxy.hold()
+        with pytest.raises(TimeoutError):
+            fetch(proxy.url, timeout=0.5)
+        proxy.restore()
+
+        proxy.refuse()
+        with pytest.raises(urllib.error.URLError) as error:
+            fetch(proxy.url)
+        assert isinstance(error.value.reason, ConnectionRefusedError)
+        proxy.restore()
+        assert fetch(proxy.url) == 200
+
+
+def test_proxy_cuts_open_connections(server: Server) -> None:
+    with Proxy(server.url) as proxy:
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=5)
+        connection.request("GET", "/_cluster/health")
+        assert b"status" in connection.getresponse().read()
+        proxy.cut()
+        with pytest.raises(ConnectionError):
+            connection.request("GET", "/_cluster/health")
+            connection.getresponse()
+        connection.close()
+        assert fetch(proxy.url) == 200

@@ -1,0 +1,220 @@
+"""Workers: order, bounds, and one bad page that costs only itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+
+from esdedup.errors import DocumentError, ExtractionError
+from esdedup.model import Document, Failure
+from esdedup.settings import Settings
+from esdedup.workers import PAGE_CHUNK, Workers
+
+T = TypeVar("T")
+QUICK = Settings(page_seconds=1.5)
+
+
+def lengths(documents: list[Document], settings: Settings) -> list[int]:
+    return [len(document.text) for document in documents]
+
+
+def pid(documents: list[Document], settings: Settings) -> list[int]:
+    return [os.getpid() for _ in documents]
+
+
+def obey(documents: list[Document], settings: Settings) -> list[str]:
+    """Do what each page says."""
+    return [_obey(document) for document in documents]
+
+
+def _obey(document: Document) -> str:
+    order = (document.html or b"").decode()
+    if order == "sleep":
+        time.sleep(60)
+    elif order == "die":
+        os._exit(3)
+    elif order == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif order == "memory":
+        return str(len(bytearray(10**10)))
+    elif order == "no text":
+        raise ExtractionError("no article text was found in the page")
+    elif order == "bad":
+        raise DocumentError(document.id, "it is bad")
+    elif order == "bug":
+        raise KeyError("oops")
+    return document.id
+
+
+def wrong_number(documents: list[Document], settings: Settings) -> list[str]:
+    return []
+
+
+def texts(count: int) -> list[Document]:
+    return [Document(id=str(i), text="x" * i) for i in range(count)]
+
+
+def pages(orders: list[str]) -> list[Document | Failure]:
+    return [
+        Document(id=f"{i}", html=order.encode(), extra={"file": f"page{i}.html"})
+        for i, order in enumerate(orders)
+    ]
+
+
+def flat(lists: Iterator[list[T]]) -> list[T]:
+    return [item for one in lists for item in one]
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_results_come_in_order_with_failures_in_place(count: int) -> None:
+    failure = Failure("f", "a.ndjson:3", "not valid JSON", final=True)
+    items: list[Document | Failure] = [*texts(40)]
+    items[7:7] = [failure]
+    with Workers(count, lengths, QUICK) as workers:
+        out = list(workers.map(items, chunk=8))
+    assert [len(part) for part in out] == [8, 8, 8, 8, 8, 1]
+    assert [item for part in out for item in part] == [*range(7), failure, *range(7, 40)]
+
+
+def test_only_failures() -> None:
+    failure = Failure("f", "a.ndjson:3", "not valid JSON", final=True)
+    with Workers(2, lengths, QUICK) as workers:
+        assert list(workers.map([failure, failure])) == [[failure, failure]]
+        assert list(workers.map([])) == []
+
+
+def test_no_process_without_need() -> None:
+    with Workers(0, pid, QUICK) as workers:
+        assert flat(workers.map(pages(["ok"]))) == [os.getpid()]
+    with Workers(1, pid, QUICK) as workers:
+        assert flat(workers.map(texts(2))) == [os.getpid()] * 2
+        assert flat(workers.map(pages(["ok"]))) != [os.getpid()]
+
+
+def test_pages_go_in_smaller_chunks_than_texts() -> None:
+    with Workers(0, lengths, QUICK) as workers:
+        assert [len(part) for part in workers.map(texts(300))] == [256, 44]
+        assert [len(part) for part in workers.map(pages(["ok"] * 20))] == [PAGE_CHUNK] * 2 + [4]
+
+
+def test_large_documents_go_in_smaller_chunks() -> None:
+    large = [Document(id=str(i), text="x" * 5_000_000) for i in range(5)]
+    with Workers(0, lengths, QUICK) as workers:
+        assert [len(part) for part in workers.map(large)] == [2, 2, 1]
+
+
+def test_input_is_taken_only_as_it_is_worked_off() -> None:
+    taken = 0
+
+    def endless() -> Iterator[Document]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield Document(id=str(taken), text="x")
+
+    with Workers(2, lengths, QUICK) as workers:
+        results = workers.map(endless(), chunk=4)
+        for _ in range(20):
+            next(results)
+        assert taken <= (20 + 2 * 2 + 1) * 4
+        results.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("order", "reason"),
+    [
+        ("sleep", "it took longer than 1.5 s (page_seconds)"),
+        ("die", "its worker process died with exit code 3"),
+        ("kill", "its worker process was killed by signal 9"),
+        ("memory", "it needed more than 500 MB of memory (worker_megabytes)"),
+        ("no text", "no article text was found in the page"),
+        ("bug", "unexpected KeyError: 'oops'"),
+    ],
+)
+def test_only_the_guilty_page_fails(order: str, reason: str) -> None:
+    settings = replace(QUICK, worker_megabytes=500)
+    given = pages(["ok"] * 3 + [order] + ["ok"] * 9)
+    with Workers(2, obey, settings) as workers:
+        out = flat(workers.map(given))
+    assert out[3] == Failure("3", "page3.html", reason, final=False, document=given[3])  # type: ignore[arg-type]
+    assert out[:3] + out[4:] == [str(i) for i in range(13) if i != 3]
+
+
+def test_a_document_that_can_never_be_used_is_final() -> None:
+    with Workers(0, obey, QUICK) as workers:
+        (failure,) = flat(workers.map(pages(["bad"])))
+    assert isinstance(failure, Failure)
+    assert failure.final
+    assert failure.reason == "it is bad"
+
+
+def test_several_guilty_pages_in_several_chunks() -> None:
+    orders = ["die", "ok", "ok", "sleep", "ok", "kill", "no text", "ok", "ok", "die", "bug", "ok"]
+    with Workers(2, obey, QUICK) as workers:
+        out = flat(workers.map(pages(orders)))
+    assert [not isinstance(item, Failure) for item in out] == [order == "ok" for order in orders]
+
+
+def test_memory_runs_out_without_workers() -> None:
+    with Workers(0, _no_memory, QUICK) as workers:
+        out = flat(workers.map(texts(3)))
+    assert [isinstance(item, Failure) for item in out] == [False, True, False]
+
+
+def _no_memory(documents: list[Document], settings: Settings) -> list[int]:
+    if any(document.id == "1" for document in documents):
+        raise MemoryError
+    return lengths(documents, settings)
+
+
+def test_a_function_that_loses_documents_is_a_bug_and_ends_the_run() -> None:
+    with pytest.raises(AssertionError, match="3 documents gave 0 results"):  # noqa: SIM117
+        with Workers(2, wrong_number, QUICK) as workers:
+            list(workers.map(texts(3)))
+
+
+def test_ctrl_c_stops_the_workers_quickly_and_quietly() -> None:
+    script = textwrap.dedent(
+        """
+        import sys
+        from esdedup.settings import Settings
+        from esdedup.workers import Workers
+        from tests.test_workers import obey, pages
+
+        if __name__ == "__main__":
+            try:
+                with Workers(2, obey, Settings()) as workers:
+                    results = workers.map(pages(["ok"] * 32 + ["sleep"] * 100))
+                    next(results)
+                    print("started", flush=True)
+                    list(results)
+            except KeyboardInterrupt:
+                print("stopped", flush=True)
+                sys.exit(130)
+        """
+    )
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "started\n"
+    started = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)  # as the terminal does: to all of them
+    out, err = process.communicate(timeout=30)
+    assert (out, err, process.returncode) == ("stopped\n", "", 130)
+    assert time.monotonic() - started < 15
