@@ -361,7 +361,7 @@ class ClusterStore:
         failures: dict[str, str],
     ) -> list[tuple[str, JSON, JSON | None]]:
         lines = [line for _, action, body in actions for line in (action, body) if line is not None]
-        answer = self._connection.send("POST", "/_bulk", params={"timeout": "10s"}, body=lines)
+        answer = self._connection.send("POST", "/_bulk?timeout=10s", body=lines)
         again = []
         for action, item in zip(actions, answer["items"], strict=True):
             ((verb, result),) = item.items()

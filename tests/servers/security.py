@@ -63,6 +63,7 @@ def write_keystore(
     done = subprocess.run(
         # Without --force it asks on the same stdin whether to make a keystore.
         [tool, "add", "--force", "--stdin", "bootstrap.password"],
+        check=False,
         input=f"{PASSWORD}\n",
         env=environment,
         user=owner.uid if owner else None,

@@ -201,7 +201,7 @@ class Server:
         # Atexit does not run when this process is killed: the guard's pipe closes then, and it
         # ends the server. It never outlives the server, so the group it names stays ours.
         self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", 'read -r _; kill -9 -- "-$1"', "sh", str(self._process.pid)],
+            ["/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "sh", str(self._process.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -1,0 +1,19 @@
+"""Counts in a news text, and which of them changed between two versions of it.
+
+`number_contexts` finds the counts of a text with a few words on either side; these are small
+enough to be stored. `changed_numbers` compares the stored counts of two texts that are known to
+be near-identical, and lists those that changed in the same context ("12 -> 17 people killed").
+
+Counts are cardinal numbers in digits or words: people, cases, magnitudes, measures (kind
+``count``), shares of a hundred (``percent``) and sums of money (``money``). Not counts: dates,
+years, clock times, "3 hours ago", ordinals, ages, fractions, scores and ranges written "2-1",
+ratios "1/5", phone numbers, identifiers, version and list numbers, names such as "COVID-19",
+page furniture ("3 comments"), and a lone "one".
+"""
+
+from __future__ import annotations
+
+from esdedup.numbers.changes import NumberChange, changed_numbers
+from esdedup.numbers.finding import NumberContext, number_contexts
+
+__all__ = ["NumberChange", "NumberContext", "changed_numbers", "number_contexts"]

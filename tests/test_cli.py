@@ -1,0 +1,637 @@
+"""Every command as a user runs it: in this process, and through real pipes and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from esdedup.cli import app
+from esdedup.cli.exits import ExitCode
+
+FERRY = (
+    "At least 12 people died and more than 40 were injured when fire swept through the car deck "
+    "of an overnight ferry off the Eastshire coast early on Tuesday, the coastguard said. The "
+    "Stella Corvina was carrying 286 passengers and 31 crew from Brackwater to the island of "
+    "Skerrin when the alarm was raised about nine nautical miles from shore. Helicopters and two "
+    "lifeboats lifted people from the upper decks as flames spread from the vehicle hold to the "
+    "forward cabins. Several passengers jumped into the water before rescue craft came."
+)
+BRIDGE = (
+    "The Kestrel Bridge will close to lorries for eighteen weeks from April while engineers "
+    "replace the bearings under its northern span, the county highways authority announced. "
+    "Drivers of heavy vehicles will have to use the valley road through Lower Arle, a detour of "
+    "forty kilometres that hauliers say will add an hour to each journey across the estuary."
+)
+
+
+def article(id_: str, text: str, day: int, **more: Any) -> dict[str, Any]:
+    return {
+        "id": id_, "title": f"Headline {id_}", "text": text, "source": f"Source {id_}",
+        "published": f"2026-03-{day:02}T08:00:00Z", **more,
+    }  # fmt: skip
+
+
+ARTICLES = [
+    article("first", FERRY, 3),
+    article("copy", FERRY.replace("Several passengers", "Some passengers"), 4),
+    article("another", FERRY.replace("early on Tuesday", "on Tuesday"), 5),
+    article("update", FERRY.replace("12 people", "17 people"), 6),
+    article("bridge", BRIDGE, 7),
+]
+
+
+def ndjson(*articles: dict[str, Any]) -> str:
+    return "".join(json.dumps(a) + "\n" for a in articles)
+
+
+class Cli:
+    """Runs commands on one store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.store = f"sqlite:///{folder}/news.db"
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("ESDEDUP_")},
+            "ESDEDUP_STORE": self.store,
+            "COLUMNS": "100",
+        }
+
+    def __call__(self, *arguments: str, **env: str) -> Result:
+        unset = {k: None for k in os.environ if k.startswith("ESDEDUP_")}
+        return CliRunner().invoke(
+            app, list(arguments), env={**unset, **self.environment, **env}, prog_name="esdedup"
+        )
+
+    def json(self, *arguments: str) -> list[Any]:
+        result = self(*arguments, "--json")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.output
+        return [json.loads(line) for line in result.stdout.splitlines()]
+
+    def file(self, name: str, text: str) -> str:
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def process(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "esdedup", *arguments],
+            env=self.environment, cwd=self.folder, text=True, **options,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    return Cli(tmp_path)
+
+
+@pytest.fixture
+def filled(cli: Cli) -> Cli:
+    result = cli("index", cli.file("news.ndjson", ndjson(*ARTICLES)), "--workers", "1")
+    assert result.exit_code == 0, result.output
+    return cli
+
+
+# --- starting --------------------------------------------------------------------------------
+
+
+def test_importing_the_command_line_loads_nothing_heavy() -> None:
+    code = "import esdedup.cli, sys; print('\\n'.join(sys.modules))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in out.stdout.split()}
+    heavy = {"numpy", "rich", "sqlite3", "spacy", "trafilatura", "lxml", "elasticsearch",
+             "opensearchpy", "pebble", "num2words", "fastwarc", "ijson", "zstandard"}  # fmt: skip
+    assert not loaded & heavy
+    assert "esdedup.settings" not in out.stdout.split(), "settings come with the command"
+
+
+def test_help_is_quick() -> None:
+    def seconds() -> float:
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "esdedup", "--help"], check=True, capture_output=True)
+        return time.perf_counter() - started
+
+    # The best of a few: other tests run beside this one.
+    assert min(seconds() for _ in range(5)) < 0.5
+
+
+def test_help_names_the_exit_codes(cli: Cli) -> None:
+    text = cli("--help").stdout
+    for code in ExitCode:
+        assert f"{code:>3}  " in text
+
+
+def test_version(cli: Cli) -> None:
+    from esdedup import __version__
+
+    assert cli("--version").stdout == f"esdedup {__version__}\n"
+
+
+# --- index -----------------------------------------------------------------------------------
+
+
+def test_index_tells_what_it_found(cli: Cli) -> None:
+    result = cli("index", cli.file("news.ndjson", ndjson(*ARTICLES)))
+    assert result.exit_code == 0
+    for line in ("5 articles read", "original            2", "duplicate           2", "5 new"):
+        assert line in result.stdout
+    assert "5 unchanged" in cli("index", str(cli.folder / "news.ndjson")).stdout
+
+
+def test_index_as_json_keeps_the_summary_out_of_the_output(cli: Cli) -> None:
+    result = cli("index", cli.file("news.ndjson", ndjson(*ARTICLES)), "--json")
+    decisions = {d["id"]: d for d in map(json.loads, result.stdout.splitlines())}
+    assert [decisions[a["id"]]["role"] for a in ARTICLES] == [
+        "original", "duplicate", "duplicate", "update", "original",
+    ]  # fmt: skip
+    assert decisions["copy"]["group"] == "first"
+    assert decisions["copy"]["status"] == "new"
+    assert decisions["update"]["evidence"][0]["numbers"][0][:2] == ["12", "17"]
+    assert "5 articles read" in result.stderr
+
+
+def test_index_quietly(cli: Cli) -> None:
+    result = cli("index", cli.file("news.ndjson", ndjson(*ARTICLES)), "--quiet")
+    assert result.output == ""
+
+
+def test_index_with_other_field_names(cli: Cli) -> None:
+    file = cli.file("news.ndjson", ndjson({"id": "a", "article": {"main": FERRY}}))
+    assert cli("index", file, "--field", "text=article.main").exit_code == 0
+    assert "12 people died" in cli("show", "a").stdout
+
+
+def test_dropped_duplicates_are_counted(cli: Cli) -> None:
+    file = cli.file("news.ndjson", ndjson(*ARTICLES))
+    result = cli("index", file, "--on-duplicate", "drop")
+    assert "2 dropped" in result.stdout
+    assert cli.json("stats")[0]["documents"] == 3
+
+
+def test_failed_articles_are_an_error_only_when_asked_for(cli: Cli) -> None:
+    lines = [*ndjson(*ARTICLES[:2]).splitlines(), '{"id": "broken', '{"id": "empty", "text": ""}']
+    file = cli.file("news.ndjson", "\n".join(lines))
+    result = cli("index", file)
+    assert result.exit_code == ExitCode.DONE
+    assert "2 failed" in result.stdout
+    assert cli("index", file, "--strict").exit_code == ExitCode.QUARANTINED
+    assert len(cli.json("quarantine")) == 2
+    listed = cli("quarantine").stdout
+    assert "news.ndjson:3" in listed
+    assert "not valid JSON" in listed
+
+
+def test_nothing_usable_is_an_error(cli: Cli) -> None:
+    file = cli.file("news.ndjson", '{"id": "a", "txet": "x"}\n')
+    assert cli("index", file).exit_code == ExitCode.QUARANTINED
+
+
+def test_a_missing_path_makes_no_store(cli: Cli) -> None:
+    result = cli("index", "nowhere.ndjson")
+    assert result.exit_code == ExitCode.USAGE
+    assert result.stderr == "esdedup: nowhere.ndjson: there is no such file or folder\n"
+    assert not (cli.folder / "news.db").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--set", "batch"), ("--field", "text"), ("--workers", "-1"), ("--nonsense",)]
+)
+def test_wrong_usage(cli: Cli, arguments: tuple[str, ...]) -> None:
+    file = cli.file("news.ndjson", ndjson(*ARTICLES))
+    assert cli("index", file, *arguments).exit_code == ExitCode.USAGE
+
+
+# --- settings --------------------------------------------------------------------------------
+
+
+def value_of(cli: Cli, name: str, *arguments: str, **env: str) -> Any:
+    result = cli("settings", "--json", *arguments, **env)
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    return next(row["value"] for row in rows if row["name"] == name)
+
+
+def test_a_store_keeps_its_settings(cli: Cli) -> None:
+    file = cli.file("news.ndjson", ndjson(*ARTICLES))
+    assert cli("index", file, "--preset", "nrc-gphin").exit_code == 0
+    assert cli("index", file).exit_code == 0, "nothing named: the recorded ones"
+    assert value_of(cli, "preset") == "nrc-gphin"
+    assert value_of(cli, "measure", "--set", "min_overlap=0.3") == "dice"
+    assert value_of(cli, "min_overlap", "--set", "min_overlap=0.3") == 0.3
+    assert value_of(cli, "min_overlap", ESDEDUP_MIN_OVERLAP="0.35") == 0.35
+    assert value_of(cli, "min_overlap") == 0.2
+
+
+def test_a_preset_that_does_not_fit_is_refused(filled: Cli) -> None:
+    result = filled("index", str(filled.folder / "news.ndjson"), "--preset", "nrc-gphin")
+    assert result.exit_code == ExitCode.USAGE
+    assert "was written with other settings" in result.stderr
+    assert "shingle_words" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "nonsense=1"), "unknown setting 'nonsense'"),
+        (("--set", "min_overlap=2"), "it must be between"),
+        (("--preset", "best"), "unknown preset 'best'"),
+        (("--settings", "none.toml"), "none.toml"),
+    ],
+)
+def test_wrong_settings_are_one_line(cli: Cli, arguments: tuple[str, ...], message: str) -> None:
+    result = cli("settings", *arguments)
+    assert result.exit_code == ExitCode.USAGE
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_settings_from_a_file(cli: Cli) -> None:
+    file = cli.file("mine.toml", "min_overlap = 0.45\nmethods = ['sketch']\n")
+    assert value_of(cli, "min_overlap", "--settings", file) == 0.45
+
+
+def test_every_setting_is_shown(cli: Cli) -> None:
+    from dataclasses import fields
+
+    from esdedup.settings import Settings
+
+    text = cli("settings").stdout
+    assert all(f.name in text for f in fields(Settings))
+    assert {row["name"] for row in cli.json("settings")} == {f.name for f in fields(Settings)}
+
+
+# --- check -----------------------------------------------------------------------------------
+
+
+def test_check_decides_without_writing(filled: Cli) -> None:
+    new = [
+        article("new", FERRY.replace("Helicopters", "Aircraft"), 9),
+        article("toll", FERRY.replace("12 people", "23 people"), 9),
+    ]
+    before = filled.json("stats")
+    file = filled.file("new.ndjson", ndjson(*new))
+    assert [d["role"] for d in filled.json("check", file)] == ["duplicate", "update"]
+    text = filled("check", file).stdout
+    assert "duplicate of first" in text
+    assert "-> 23" in text
+    assert filled.json("stats") == before
+
+
+@pytest.mark.parametrize(
+    "piped",
+    [
+        FERRY,
+        f"<html><body><article><h1>Fire</h1><p>{FERRY}</p></article></body></html>",
+        ndjson(article("piped", FERRY, 9)),
+        json.dumps([article("piped", FERRY, 9)]),
+    ],
+    ids=["text", "html", "ndjson", "json"],
+)
+def test_check_takes_anything_from_a_pipe(filled: Cli, piped: str) -> None:
+    process = filled.process(
+        "check", "-", "--json",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    out, err = process.communicate(piped, timeout=60)
+    assert process.returncode == 0, err
+    assert json.loads(out)["group"] == "first"
+
+
+def test_check_of_something_unreadable(filled: Cli) -> None:
+    result = filled("check", filled.file("bad.ndjson", "not json\n"))
+    assert result.exit_code == ExitCode.QUARANTINED
+    assert "not valid JSON" in result.stdout
+
+
+# --- search, show, groups --------------------------------------------------------------------
+
+
+def test_search_folds_copies(filled: Cli) -> None:
+    text = filled("search", "ferry").stdout
+    assert "+2 copies" in text
+    assert "2 results, 4 articles (2 copies folded)" in text
+    (result,) = filled.json("search", "ferry")
+    assert (result["results"], result["articles"], len(result["hits"])) == (2, 4, 2)
+
+
+def test_search_by_story(filled: Cli) -> None:
+    text = filled("search", "ferry", "--by", "story").stdout
+    assert "+3 more articles" in text
+    assert "1 story, 4 articles" in text
+
+
+def test_search_everything(filled: Cli) -> None:
+    text = filled("search", "ferry", "--all").stdout
+    assert "4 articles" in text.splitlines()[-1]
+    assert "folded" not in text
+
+
+def test_search_expanded(filled: Cli) -> None:
+    (result,) = filled.json("search", "ferry", "--expand")
+    groups = {
+        h["group"]: {m["id"] for m in h.get("folded", [])} | {h["id"]} for h in result["hits"]
+    }
+    assert groups == {"first": {"first", "copy", "another"}, "update": {"update"}}
+    assert "Source copy" in filled("search", "ferry", "--expand").stdout
+
+
+def test_search_page_by_page(filled: Cli) -> None:
+    pages = [filled.json("search", "ferry", "-n", "1", "--page", str(p))[0] for p in (1, 2, 3)]
+    assert [len(p["hits"]) for p in pages] == [1, 1, 0]
+    assert [p["articles"] for p in pages] == [4, 4, 4], "totals are of everything"
+    assert pages[0]["hits"][0]["group"] != pages[1]["hits"][0]["group"]
+
+
+def test_search_without_a_result(filled: Cli) -> None:
+    result = filled("search", "zeppelin")
+    assert result.exit_code == ExitCode.FOUND
+    assert "0 results, 0 articles" in result.stdout
+
+
+def test_show(filled: Cli) -> None:
+    text = filled("show", "copy").stdout
+    assert "Headline copy" in text
+    assert "duplicate of first" in text
+    assert "the story, 4 articles" in text
+    (shown,) = filled.json("show", "copy")
+    assert shown["document"]["text"].startswith("At least 12")
+    assert [m["id"] for m in shown["members"]] == ["first", "copy", "another"]
+    assert [m["id"] for m in shown["updates"]] == ["update"]
+
+
+def test_groups(filled: Cli) -> None:
+    assert [(g["group"], g["size"]) for g in filled.json("groups")] == [("first", 3)]
+    assert "Headline first" in filled("groups").stdout
+    members = filled.json("groups", "another")[0]["members"]
+    assert [m["id"] for m in members] == ["first", "copy", "another"]
+    assert "Source another" in filled("groups", "copy").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [("show",), ("groups",), ("explain",), ("explain", "first"), ("delete",)]
+)
+def test_an_unknown_id(filled: Cli, arguments: tuple[str, ...]) -> None:
+    result = filled(*arguments, "nobody")
+    assert result.exit_code == ExitCode.FOUND
+    assert "nobody" in result.stderr
+
+
+def test_text_of_articles_cannot_steer_the_terminal(cli: Cli) -> None:
+    text = f"\x1b[2J\x1b]0;owned\x07 [bold]not markup[/bold] :smile: \u202e {FERRY}"
+    file = cli.file("bad.ndjson", ndjson(article("a", text, 1, source="\x1b[31mred")))
+    assert cli("index", file).exit_code == 0
+    for command in (("show", "a"), ("search", "ferry"), ("search", "ferry", "--expand")):
+        out = cli(*command).stdout
+        assert not set(out) & set("\x1b\x07\u202e")
+    assert "[bold]not markup[/bold] :smile:" in cli("show", "a").stdout
+
+
+# --- explain ---------------------------------------------------------------------------------
+
+
+def test_explain_what_a_copy_was_linked_to(filled: Cli) -> None:
+    text = filled("explain", "copy").stdout
+    assert "duplicate: containment" in text
+    assert "[-Several-] {+Some+}" in text
+    assert "words the same" in text
+    assert "words the same" not in filled("explain", "copy", "--full").stdout
+
+
+def test_explain_an_update(filled: Cli) -> None:
+    text = filled("explain", "update").stdout
+    assert "12 -> 17 people died" in text
+    assert "[-12-] {+17+}" in text
+    (out,) = filled.json("explain", "update", "first")
+    assert (out["old"], out["new"]) == ("first", "update")
+    assert out["evidence"]["verdict"] == "update"
+    assert out["keys"]["sketch"]["shared"] >= out["keys"]["sketch"]["needed"]
+
+
+def test_explain_two_that_have_nothing_in_common(filled: Cli) -> None:
+    (out,) = filled.json("explain", "bridge", "first")
+    assert out["rule"].startswith("not compared: 0 sketch keys shared")
+    result = filled("explain", "bridge")
+    assert result.exit_code == ExitCode.FOUND
+    assert "no other article shares enough keys" in result.stderr
+
+
+def test_explain_under_other_settings(filled: Cli) -> None:
+    (out,) = filled.json("explain", "copy", "--set", "min_overlap=1")
+    assert "is not above min_overlap 1" in out["rule"]
+
+
+# --- delete, retry, stats, doctor ------------------------------------------------------------
+
+
+def test_delete_promotes_the_next(filled: Cli) -> None:
+    (tried,) = filled.json("delete", "first", "--dry-run")
+    assert tried == {"deleted": ["first"], "missing": [], "promoted": ["copy"]}
+    assert filled("show", "first").exit_code == 0, "only tried"
+    assert "promoted  copy" in filled("delete", "first").stdout
+    assert filled("show", "first").exit_code == ExitCode.FOUND
+    assert filled.json("show", "another")[0]["decision"]["group"] == "copy"
+    assert filled("doctor").exit_code == 0
+
+
+def test_retry(cli: Cli) -> None:
+    page = "<html><body><nav>Menu</nav></body></html>"
+    folder = cli.folder / "pages"
+    folder.mkdir()
+    (folder / "a.html").write_text(page, encoding="utf-8")
+    cli("index", str(folder), "--workers", "1")
+    result = cli("retry")
+    assert result.exit_code == 0
+    assert "1 article tried again: 0 succeeded, 1 failed" in result.stdout
+    assert cli("retry", "--strict").exit_code == ExitCode.QUARANTINED
+
+
+def test_stats(filled: Cli) -> None:
+    (numbers,) = filled.json("stats")
+    assert numbers["documents"] == 5
+    assert numbers["roles"] == {"original": 2, "duplicate": 2, "update": 1, "unprocessed": 0}
+    assert "duplicate" in filled("stats").stdout
+
+
+def test_doctor_is_content(filled: Cli) -> None:
+    result = filled("doctor")
+    assert result.exit_code == 0, result.output
+    assert "5 articles" in result.stdout
+    assert "FTS5" in result.stdout
+    assert filled.json("doctor")[0]["ok"] is True
+
+
+def test_doctor_finds_a_broken_group(filled: Cli) -> None:
+    db = sqlite3.connect(filled.folder / "news.db")
+    db.execute("""UPDATE documents SET "group" = 'gone' WHERE id = 'copy'""")
+    db.commit()
+    db.close()
+    result = filled("doctor")
+    assert result.exit_code == ExitCode.FOUND
+    assert "PROBLEM  store: group without an original: gone" in result.stdout
+    assert "restore a backup" in result.stdout
+
+
+def test_doctor_without_a_store(cli: Cli) -> None:
+    result = cli("doctor")
+    assert result.exit_code == ExitCode.FOUND, "a store was named, and is not there"
+    assert "check --store" in result.stdout
+
+
+def test_doctor_of_the_default_store(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(cli.folder)
+    monkeypatch.delenv("ESDEDUP_STORE", raising=False)
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 0, result.output
+    assert "there is none" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("search", "x"), ("show", "x"), ("groups",), ("explain", "x"), ("stats",), ("quarantine",),
+     ("retry",), ("delete", "x"), ("check", "news.txt")],
+)  # fmt: skip
+def test_commands_that_need_a_store_do_not_make_one(cli: Cli, command: tuple[str, ...]) -> None:
+    result = cli(*command)
+    assert result.exit_code == ExitCode.STORE
+    assert "there is no store at" in result.stderr
+    assert not (cli.folder / "news.db").exists()
+
+
+@pytest.mark.parametrize("content", [b"this is no database" * 100, b""], ids=["text", "empty"])
+def test_a_file_that_is_no_store(cli: Cli, content: bytes) -> None:
+    (cli.folder / "news.db").write_bytes(content)
+    result = cli("search", "x")
+    assert result.exit_code == ExitCode.STORE
+    assert result.stderr.startswith("esdedup: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert (cli.folder / "news.db").read_bytes() == content
+    assert cli("doctor").exit_code == ExitCode.FOUND
+
+
+def test_an_unexpected_error_keeps_its_traceback(
+    filled: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from esdedup.stores.sqlite import SQLiteStore
+
+    def fail(_: SQLiteStore) -> None:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(SQLiteStore, "stats", fail)
+    assert isinstance(filled("stats").exception, RuntimeError)
+
+
+# --- pipes and signals -----------------------------------------------------------------------
+
+
+def many(count: int) -> list[dict[str, Any]]:
+    return [
+        article(f"n{i}", " ".join(f"word{i}x{j % 50}y{j}" for j in range(80)), 1 + i % 28)
+        for i in range(count)
+    ]
+
+
+def test_through_a_pipe(cli: Cli) -> None:
+    process = cli.process(
+        "index", "-", "--json",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    out, err = process.communicate(ndjson(*ARTICLES), timeout=60)
+    assert process.returncode == 0, err
+    assert [json.loads(line)["id"] for line in out.splitlines()] == [a["id"] for a in ARTICLES]
+
+
+def test_decisions_come_while_the_input_goes_on(cli: Cli) -> None:
+    process = cli.process(
+        "index", "-", "--json", "--quiet", "--set", "batch=1", "--workers", "1",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(ndjson(ARTICLES[0]))
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == "first", "before the input ends"
+    process.communicate("", timeout=60)
+    assert process.returncode == 0
+
+
+def test_a_closed_pipe_ends_quietly(cli: Cli) -> None:
+    file = cli.file("many.ndjson", ndjson(*many(3000)))
+    process = cli.process(
+        "index", file, "--json", "--set", "batch=100", "--workers", "1",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == ExitCode.PIPE_CLOSED
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert cli.json("stats")[0]["documents"] % 100 == 0
+
+
+def test_a_closed_pipe_after_a_search_ends_quietly(filled: Cli) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = filled.process("search", "ferry", stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (ExitCode.PIPE_CLOSED, "")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_ctrl_c_leaves_whole_batches_and_a_second_run_completes(cli: Cli, workers: str) -> None:
+    articles = many(4000)
+    file = cli.file("many.ndjson", ndjson(*articles))
+    arguments = ("index", file, "--set", "batch=50", "--workers", workers, "--json")
+    process = cli.process(
+        *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stdout is not None
+    seen = [process.stdout.readline() for _ in range(60)]
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, err
+    told = len(seen) + len(out.splitlines())
+    documents = cli.json("stats")[0]["documents"]
+    assert 0 < documents < len(articles)
+    assert documents % 50 == 0
+    assert told <= documents <= told + 50
+    assert "Traceback" not in err
+    assert "run the same command again" in err
+    assert f"stopped: {documents:,} articles" in err
+    assert cli("index", file, "--quiet").exit_code == 0
+    assert cli.json("stats")[0]["documents"] == len(articles)
+    assert cli("doctor").exit_code == 0
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_ctrl_c_while_waiting_for_input(cli: Cli) -> None:
+    process = cli.process(
+        "index", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for(lambda: (cli.folder / "news.db").exists())
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert process.wait(timeout=30) == ExitCode.INTERRUPTED
+    assert "Traceback" not in process.stderr.read()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        assert stream is not None
+        stream.close()
