@@ -69,6 +69,8 @@ _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 _DAY_IN_URL = re.compile(
     r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/-]|$)"
 )
+# The microformat of blogs that write no <article>.
+_HENTRY = '//*[contains(concat(" ", normalize-space(@class), " "), " hentry ")]'
 _BETWEEN_TITLE_AND_SITE = (" | ", " - ", " – ", " — ", " :: ", " » ")
 
 
@@ -236,9 +238,10 @@ class _About:
         for element in self._tree.xpath(f"{marked}|//time[@pubdate]"):
             yield element.get("datetime") or element.get("content") or element.text_content()
         # Unmarked times: those of the only article, not of the teasers around it.
-        articles = self._tree.xpath("//article")
-        if len(articles) == 1:
-            yield from articles[0].xpath(".//time/@datetime")[:1]
+        for container in ("//article", _HENTRY):
+            articles = self._tree.xpath(container)
+            if len(articles) == 1:
+                yield from articles[0].xpath(".//time/@datetime")[:1]
 
 
 def _metas(tree: HtmlElement) -> dict[str, str]:

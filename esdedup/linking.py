@@ -57,16 +57,24 @@ class Window:
                 for candidate in self._by_key.get(key, ()):
                     found[candidate.id] = candidate
                     shared.setdefault(candidate.id, Counter())[method] += 1
+        span = window_of(self.settings)
         return [
             Candidate(c.id, dict(counts), c.signature, c.order, c.link)
             for id_, counts in shared.items()
-            if (c := found[id_]).order < order and enough(counts, self.settings)
+            if (c := found[id_]).order < order
+            and (not span or order[0] - c.order[0] <= span)
+            and enough(counts, self.settings)
         ]
 
 
 def enough(shared: Counter[str], settings: Settings) -> bool:
     """Whether any method counts enough shared keys to make a candidate."""
     return any(n >= METHODS[m].needed(settings) for m, n in shared.items())
+
+
+def window_of(settings: Settings) -> int:
+    """How far apart in time two documents may be, in microseconds; 0 is no bound."""
+    return round(settings.candidate_window * _DAY)
 
 
 def probe(id_: str, signature: Signature, order: Order, settings: Settings) -> Probe:
@@ -76,7 +84,7 @@ def probe(id_: str, signature: Signature, order: Order, settings: Settings) -> P
         keys=signature.keys,
         needed={method: METHODS[method].needed(settings) for method in signature.keys},
         order=order,
-        window=round(settings.candidate_window * _DAY),
+        window=window_of(settings),
         leaders_only=settings.attract == "originals",
     )
 

@@ -75,9 +75,14 @@ def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]
 
 
 def signed_text(document: Document, settings: Settings) -> str:
-    """Title and body trimmed and joined, or the body alone."""
-    parts = [document.text] if settings.signed_text == "body" else [document.title, document.text]
-    return "\n".join(part for part in map(str.strip, parts) if part)
+    """Title and body trimmed and joined, or the body alone.
+
+    A body that begins with the title, as extraction from some pages leaves it, has it already.
+    """
+    title, body = document.title.strip(), document.text.strip()
+    if settings.signed_text == "body" or not title or body.startswith(title):
+        return body
+    return f"{title}\n{body}" if body else title
 
 
 def kept_shingles(shingles: int, words: int, settings: Settings) -> int:

@@ -89,7 +89,7 @@ def _verify_short(
     other: str, old: Signature, new: Signature, found_by: Mapping[str, int]
 ) -> Evidence:
     """Texts without a shingle match only word for word."""
-    same = old.exact == new.exact
+    same = bool(old.words) and old.exact == new.exact
     return Evidence(
         other=other,
         found_by=found_by,

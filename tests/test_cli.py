@@ -143,8 +143,8 @@ def test_version(cli: Cli) -> None:
 def test_index_tells_what_it_found(cli: Cli) -> None:
     result = cli("index", cli.file("news.ndjson", ndjson(*ARTICLES)))
     assert result.exit_code == 0
-    for line in ("5 articles read", "original            2", "duplicate           2", "5 new"):
-        assert line in result.stdout
+    for line in ("5 articles read", "original 2", "duplicate 2", "update 1", "5 new"):
+        assert line in " ".join(result.stdout.split())
     assert "5 unchanged" in cli("index", str(cli.folder / "news.ndjson")).stdout
 
 
@@ -443,16 +443,28 @@ def test_delete_promotes_the_next(filled: Cli) -> None:
     assert filled("doctor").exit_code == 0
 
 
-def test_retry(cli: Cli) -> None:
-    page = "<html><body><nav>Menu</nav></body></html>"
-    folder = cli.folder / "pages"
-    folder.mkdir()
-    (folder / "a.html").write_text(page, encoding="utf-8")
-    cli("index", str(folder), "--workers", "1")
-    result = cli("retry")
-    assert result.exit_code == 0
-    assert "1 article tried again: 0 succeeded, 1 failed" in result.stdout
-    assert cli("retry", "--strict").exit_code == ExitCode.QUARANTINED
+def test_retry(filled: Cli) -> None:
+    from esdedup.model import Document, Failure
+    from esdedup.stores import open_store
+
+    store = open_store(filled.store)
+    late = Document("late", text=FERRY, html=None)
+    never = Failure("never", "x.ndjson:7", "not valid JSON", final=True)
+    still = Document("still", html=b"<html><body></body></html>")
+    store.quarantine(
+        [
+            Failure("late", "late.html", "it took longer than 20 s", document=late),
+            Failure("still", "still.html", "no article text", document=still),
+            never,
+        ]
+    )
+    store.close()
+    result = filled("retry", "--strict")
+    assert result.exit_code == ExitCode.QUARANTINED
+    assert "2 articles tried again: 1 succeeded, 1 failed" in result.stdout
+    assert filled.json("show", "late")[0]["decision"]["group"] == "first"
+    assert {f["id"] for f in filled.json("quarantine")} == {"never", "still"}
+    assert filled("retry").exit_code == 0, "failures are an error only when asked for"
 
 
 def test_stats(filled: Cli) -> None:
@@ -591,7 +603,7 @@ def test_a_closed_pipe_after_a_search_ends_quietly(filled: Cli) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_leaves_whole_batches_and_a_second_run_completes(cli: Cli, workers: str) -> None:
-    articles = many(4000)
+    articles = many(1500)
     file = cli.file("many.ndjson", ndjson(*articles))
     arguments = ("index", file, "--set", "batch=50", "--workers", workers, "--json")
     process = cli.process(
@@ -609,7 +621,8 @@ def test_ctrl_c_leaves_whole_batches_and_a_second_run_completes(cli: Cli, worker
     assert told <= documents <= told + 50
     assert "Traceback" not in err
     assert "run the same command again" in err
-    assert f"stopped: {documents:,} articles" in err
+    # The signal may fall between the end of a batch and its being counted.
+    assert any(f"stopped: {documents - missed:,} articles" in err for missed in (0, 50))
     assert cli("index", file, "--quiet").exit_code == 0
     assert cli.json("stats")[0]["documents"] == len(articles)
     assert cli("doctor").exit_code == 0
@@ -626,7 +639,7 @@ def test_ctrl_c_while_waiting_for_input(cli: Cli) -> None:
     process = cli.process(
         "index", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    wait_for(lambda: (cli.folder / "news.db").exists())
+    wait_for((cli.folder / "news.db").exists)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None

@@ -87,5 +87,5 @@ def test_the_demo_shows_stories_copies_updates_failures_and_a_search() -> None:
     assert "binary.html" in text
     assert "$ esdedup search ferry" in text
     assert "copies folded" in text
-    assert "esdedup index" in lines[-3]
+    assert f" index {pages()}" in lines[-3]
     assert "\x1b" not in text, "no colours where the output is no terminal"

@@ -70,7 +70,8 @@ def test_a_shared_word_between_rewritten_passages_is_no_shared_passage() -> None
 
 
 texts = st.lists(
-    st.sampled_from("the fire of ferry dead 12 17 said coast . « x".split()), max_size=60
+    st.sampled_from(["the", "fire", "of", "ferry", "dead", "12", "17", "said", ".", "«", "x"]),
+    max_size=60,
 ).map(" ".join)
 
 
@@ -79,9 +80,7 @@ def test_no_word_is_lost_or_made_up(old: str, new: str) -> None:
     spans, _ = align(old, new)
     assert "".join(s.new for s in spans) == new
     assert Counter(w for s in spans for w in s.old.split()) == Counter(old.split())
-    for before, after in zip(spans, spans[1:], strict=False):
-        assert before.old or before.new
-        assert after.old or after.new
+    assert all(span.old or span.new for span in spans)
 
 
 @given(texts)

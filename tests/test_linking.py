@@ -174,7 +174,7 @@ def arrivals(draw: st.DrawFn) -> tuple[list[Document], list[list[int]]]:
 
 
 @given(arrivals())
-@hypothesis_settings(max_examples=150)
+@hypothesis_settings(max_examples=60)
 def test_any_arrival_gives_the_naive_groups(
     arrival: tuple[list[Document], list[list[int]]],
 ) -> None:
@@ -189,7 +189,7 @@ def test_any_arrival_gives_the_naive_groups(
 
 
 @given(universes(dated_or_not), st.sets(st.integers(1, 8)))
-@hypothesis_settings(max_examples=80)
+@hypothesis_settings(max_examples=25)
 def test_undated_articles_are_ordered_by_arrival_however_batched(
     documents: list[Document], cuts: set[int]
 ) -> None:
@@ -204,7 +204,7 @@ def test_undated_articles_are_ordered_by_arrival_however_batched(
 
 
 @given(universes(dated), st.data())
-@hypothesis_settings(max_examples=80)
+@hypothesis_settings(max_examples=25)
 def test_deleting_is_as_if_never_indexed(documents: list[Document], data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.sampled_from([d.id for d in documents]), min_size=1))
     rest = [d for d in documents if d.id not in gone]
@@ -216,7 +216,7 @@ def test_deleting_is_as_if_never_indexed(documents: list[Document], data: st.Dat
 
 
 @given(universes(dated), st.data())
-@hypothesis_settings(max_examples=100)
+@hypothesis_settings(max_examples=50)
 def test_indexing_a_changed_article_is_as_indexing_it_fresh(
     documents: list[Document], data: st.DataObject
 ) -> None:
@@ -236,7 +236,7 @@ def test_indexing_a_changed_article_is_as_indexing_it_fresh(
 
 
 @given(universes(dated_or_not))
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=25)
 def test_the_same_input_again_changes_nothing(documents: list[Document]) -> None:
     with new_deduplicator() as deduplicator:
         first = index(deduplicator, documents)
@@ -252,7 +252,7 @@ def test_the_same_input_again_changes_nothing(documents: list[Document]) -> None
 
 
 @given(arrivals())
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=25)
 def test_outcomes_and_relinked_tell_the_whole_story(
     arrival: tuple[list[Document], list[list[int]]],
 ) -> None:
@@ -268,7 +268,7 @@ def test_outcomes_and_relinked_tell_the_whole_story(
 
 
 @given(universes(dated))
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=25)
 def test_dropping_counts_what_linking_links(documents: list[Document]) -> None:
     """In order of the dates, dropped are exactly the duplicates, and none is stored."""
     in_order = sorted(documents, key=lambda d: (d.published, d.id))
@@ -303,7 +303,7 @@ def test_only_originals_attract_by_default_and_copies_too_in_the_paper(one_batch
 
 
 @given(universes(st.none()), st.data())
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=25)
 def test_deleting_under_the_paper_preset_leaves_whole_groups(
     documents: list[Document], data: st.DataObject
 ) -> None:

@@ -1,6 +1,6 @@
 """The test servers themselves: what every other server test takes for granted.
 
-The fixtures come from `tests.servers.fixtures`. The file takes three to five minutes on two cores.
+The fixtures come from `tests.servers.fixtures`. The file takes seven minutes on two busy cores.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def _esdedup(
     """Near-duplicate news: every copy linked to its original, one result per story."""
 
 
-# The order of the help.
+# The order of the help. A new family (evaluation, a service) is named here and nowhere else.
 for family in (demo, indexing, searching, why, upkeep):
     family.register(app)
 

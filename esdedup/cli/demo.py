@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -123,9 +125,10 @@ def _print_quarantine(out: Console, store: Store) -> None:
 
 
 def _print_next(out: Console, folder: Path, query: str) -> None:
-    for line in (
-        f"esdedup index {folder}",
-        f"esdedup search {query} --expand",
-        "esdedup explain ID        (an id from the search)",
-    ):
-        out.print(f"  {line}", soft_wrap=True)
+    for line in (f"index {folder}", f"search {query} --expand", "explain ID  (one of the search)"):
+        out.print(f"  {_command()} {line}", soft_wrap=True)
+
+
+def _command() -> str:
+    """How this program can be called from here: `make demo` installs it beside the path."""
+    return "esdedup" if shutil.which("esdedup") else sys.argv[0]

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,8 +46,6 @@ from esdedup.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from esdedup.model import Decision, Document, Failure
     from esdedup.pipeline import Outcome
 
@@ -54,7 +53,7 @@ ROLES = ("original", "duplicate", "update", "unprocessed")
 Paths = Annotated[
     list[str],
     typer.Argument(
-        metavar="PATH...",
+        metavar="PATH",
         help="Files, folders or globs: HTML, text, NDJSON, JSON, CSV, WARC, Parquet, each also "
         "compressed; - reads NDJSON from standard input.",
     ),
@@ -75,7 +74,11 @@ def index(
     field: FieldNames = None,
     workers: Annotated[
         int,
-        typer.Option("--workers", min=0, help="Worker processes; 0 is one for each core."),
+        typer.Option(
+            "--workers",
+            min=0,
+            help="Worker processes; 0: one for each core where the input is pages.",
+        ),
     ] = 0,
     on_duplicate: Annotated[
         str | None,
@@ -100,7 +103,9 @@ def index(
     chosen = settings_of(store, preset, settings, set_, {"on_duplicate": on_duplicate})
     tally = Tally()
     with open_deduplicator(store, chosen) as deduplicator:
-        batches = deduplicator.add_batches(documents, workers=workers or os.cpu_count() or 1)
+        if not workers:
+            workers, documents = _suited(documents)
+        batches = deduplicator.add_batches(tally.counted(documents), workers=workers)
         _follow(batches, tally, as_json=json_, quiet=quiet)
     if not quiet:
         print_summary(tally, store, stderr=json_)
@@ -161,6 +166,19 @@ def retry(
         raise stop(ExitCode.QUARANTINED)
 
 
+def _suited(
+    documents: Iterator[Document | Failure],
+) -> tuple[int, Iterator[Document | Failure]]:
+    """Workers for what comes first: pages are dear, texts signed faster than sent elsewhere."""
+    from esdedup.model import Document
+
+    first = next(documents, None)
+    if first is None:
+        return 1, documents
+    texts = isinstance(first, Document) and first.html is None
+    return 1 if texts else os.cpu_count() or 1, chain([first], documents)
+
+
 @contextmanager
 def _standard_input_as_file(path: str) -> Iterator[str]:
     """What comes in by a pipe has no name to tell its kind; its first character does."""
@@ -186,6 +204,12 @@ class Tally:
     roles: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
+    taken: int = 0  # from the input; ahead of what is decided
+
+    def counted(self, documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+        for document in documents:
+            self.taken += 1
+            yield document
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
         for outcome in outcomes:
@@ -213,12 +237,11 @@ class Tally:
 def _follow(batches: Iterator[list[Outcome]], tally: Tally, *, as_json: bool, quiet: bool) -> None:
     """Work through the batches; after Ctrl-C say what is safe."""
     try:
-        with _progress(quiet=quiet) as show, closing(_closable(batches)) as running:
+        with _progress(tally, quiet=quiet), closing(_closable(batches)) as running:
             for batch in running:
                 tally.add(batch)
                 if as_json:
                     print_json(outcome.to_json() for outcome in batch)
-                show(tally)
     except KeyboardInterrupt:
         say(
             f"stopped: {count(tally.read, 'article')} are in the store, in whole batches; run the "
@@ -232,23 +255,32 @@ def _closable(batches: Iterator[list[Outcome]]) -> Generator[list[Outcome], None
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[Tally], None]]:
+def _progress(tally: Tally, *, quiet: bool) -> Iterator[None]:
     """A live line on a terminal; nothing anywhere else."""
     out = console(stderr=True)
     if quiet or not out.is_terminal:
-        yield lambda tally: None
+        yield
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, RenderableColumn, SpinnerColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), RenderableColumn(_Live(tally)), TimeElapsedColumn())
     with Progress(*columns, console=out, transient=True) as progress:
-        task = progress.add_task("reading …", total=None)
-        yield lambda tally: progress.update(task, description=_progress_text(tally))
+        progress.add_task("", total=None)
+        yield
 
 
-def _progress_text(tally: Tally) -> str:
-    roles = ", ".join(count(tally.roles[role], role) for role in ROLES if tally.roles[role])
-    return f"{count(tally.read, 'article')}, {tally.rate:,.0f}/s: {roles}"
+@dataclass(slots=True)
+class _Live:
+    """The line as it is when it is drawn, ten times a second."""
+
+    tally: Tally
+
+    def __rich__(self) -> str:
+        tally = self.tally
+        ahead = f"{tally.taken:,} read, " if tally.taken > tally.read else ""
+        roles = ", ".join(f"{tally.roles[role]:,} {role}" for role in ROLES if tally.roles[role])
+        done = f"{tally.read:,} done ({tally.rate:,.0f}/s)"
+        return f"{ahead}{done}: {roles}" if roles else f"{ahead}{done}"
 
 
 def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:

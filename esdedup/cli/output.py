@@ -29,9 +29,15 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     out = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    out.on_broken_pipe = _end_of_pipe  # type: ignore[method-assign]
     if not out.is_terminal and "COLUMNS" not in out._environ:
         out.width = _WIDTH_OF_FILES
     return out
+
+
+def _end_of_pipe() -> None:
+    """Rich would end the program here; `exits` does, the same way for every kind of output."""
+    raise BrokenPipeError
 
 
 def print_json(values: Iterable[Any]) -> None:

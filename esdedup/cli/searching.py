@@ -100,7 +100,7 @@ def show(
 
 def groups(
     id_: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="Any article of the group to show.")
+        str | None, typer.Argument(metavar="ID", help="Any article of the group to show.")
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 20,

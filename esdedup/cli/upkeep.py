@@ -23,6 +23,7 @@ from esdedup.cli.options import (
     settings_of,
 )
 from esdedup.cli.output import console, count, joined, plain, print_json, styled, table
+from esdedup.errors import StoreError
 
 if TYPE_CHECKING:
     from esdedup.cli.checkup import Check
@@ -51,7 +52,7 @@ def quarantine(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
 
 
 def delete(
-    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Articles to delete.")],
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Articles to delete.")],
     store: StoreUrl = DEFAULT_STORE,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only tell what would happen.")
@@ -161,6 +162,8 @@ def _delete(
 ) -> dict[str, list[str]]:
     """Delete, or do so and take it back, and tell who leads instead."""
     store = deduplicator.store
+    if dry_run and not store.serial:
+        raise StoreError("--dry-run needs a store with transactions; a search cluster has none")
     report: dict[str, list[str]] = {}
     with suppress(_Undone), store.transaction():
         before = store.get_many(store.followers(ids) - set(ids))

@@ -58,7 +58,7 @@ def explain(
     other: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ID2]", help="Another; else what it was linked to, or the best runner-up."
+            metavar="ID2", help="Another; else what it was linked to, or the best runner-up."
         ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,

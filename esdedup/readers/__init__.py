@@ -51,6 +51,8 @@ _PACKED = (".gz", ".zst", ".zstd")
 _OF_TEXT = (read_ndjson, read_json, read_csv, read_tsv)
 KNOWN = ", ".join(_KINDS) + " (each also .gz or .zst)"
 
+_STDIN = "stdin"
+
 
 def read(
     inputs: Sequence[str],
@@ -74,7 +76,7 @@ def _read_all(
     for given, paths in plan:
         if given == "-":
             stream = stdin if stdin is not None else sys.stdin.buffer
-            yield from _read_stream(stream, "stdin", fields, read_ndjson)
+            yield from _read_stream(stream, _STDIN, fields, read_ndjson)
         for path in paths:
             yield from (
                 _read_folder(path, fields) if os.path.isdir(path) else _read_file(path, fields)
@@ -131,7 +133,8 @@ def _read_stream(
     source = Source(name, buffered(stream))
     try:
         if not peek(source.stream, 1):
-            yield failure(name, "the file is empty")
+            if name != _STDIN:  # a pipe that has nothing to say is no mistake
+                yield failure(name, "the file is empty")
             return
         source.stream = decompressed(source.stream)
         start = peek(source.stream)

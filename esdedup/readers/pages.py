@@ -26,9 +26,6 @@ _HTML_TYPES = ("text/html", "application/xhtml")
 def read_html(source: Source, fields: FieldMap) -> Items:
     """A page as it is; extraction finds its title, text and address."""
     data = _whole(source)
-    if looks_binary(data):
-        yield failure(source.name, "this is not a page: the file is binary")
-        return
     yield Document(id=content_id(html=data), html=data, extra={"file": clean(source.name)})
 
 

@@ -7,6 +7,7 @@ one transaction, so what is read is always whole batches.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 import zlib
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from esdedup.errors import StoreCorrupt, StoreError, StoreMissing, StoreUnavailable
+from esdedup.errors import DocumentError, StoreCorrupt, StoreError, StoreMissing, StoreUnavailable
 from esdedup.model import (
     Candidate,
     Decision,
@@ -108,10 +109,12 @@ class SQLiteStore:
         with self._errors():
             self._db = self._connect()
             try:
-                self._check_ours()
+                with self._snapshot():
+                    self._check_ours()
                 if mode == "write":
                     self._migrate()
-                self.settings = self._settle_settings(settings)
+                with self.transaction() if mode == "write" else self._snapshot():
+                    self.settings = self._settle_settings(settings)
             except BaseException:
                 self._db.close()
                 raise
@@ -125,9 +128,19 @@ class SQLiteStore:
         folder = Path(self.path).resolve().parent
         if not in_memory and not folder.is_dir():
             raise StoreError(f"{self.path}: the folder {folder} does not exist; make it first")
+        name = self.path
+        if self._mode == "read" and not in_memory and not os.access(folder, os.W_OK):
+            # A reader of a WAL file makes files beside it; where it cannot, nobody writes either.
+            name = f"{Path(name).resolve().as_uri()}?immutable=1"
         db = sqlite3.connect(
-            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            name,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=name != self.path,
         )
+        if self._mode == "read":
+            db.execute("PRAGMA query_only = ON")
         db.row_factory = sqlite3.Row
         return db
 
@@ -140,6 +153,17 @@ class SQLiteStore:
             )
         if not tables and self._mode == "read":
             raise StoreMissing(f"{self.path} is empty; `esdedup index` fills it")
+        if tables:
+            self._check_not_newer()
+
+    def _check_not_newer(self) -> None:
+        applied = {name for (name,) in self._db.execute("SELECT name FROM migrations")}
+        unknown = applied - {name for name, _ in _MIGRATIONS}
+        if unknown:
+            raise StoreError(
+                f"{self.path} was written by a newer esdedup (migration "
+                f"{sorted(unknown)[0]!r}); upgrade esdedup to open it"
+            )
 
     def _migrate(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
@@ -152,12 +176,6 @@ class SQLiteStore:
                 "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER)"
             )
             applied = {name for (name,) in self._db.execute("SELECT name FROM migrations")}
-            unknown = applied - {name for name, _ in _MIGRATIONS}
-            if unknown:
-                raise StoreError(
-                    f"{self.path} was written by a newer esdedup (migration "
-                    f"{sorted(unknown)[0]!r}); upgrade esdedup to open it"
-                )
             for name, script in _MIGRATIONS:
                 if name not in applied:
                     for statement in script.split(";\n"):
@@ -171,11 +189,10 @@ class SQLiteStore:
         if row is None:
             settings = settings or Settings()
             if self._mode == "write":
-                with self.transaction():
-                    self._db.execute(
-                        "INSERT INTO meta VALUES ('settings', ?), ('shaping', ?)",
-                        (json.dumps(settings.to_json()), json.dumps(settings.shaping())),
-                    )
+                self._db.execute(
+                    "INSERT INTO meta VALUES ('settings', ?), ('shaping', ?)",
+                    (json.dumps(settings.to_json()), json.dumps(settings.shaping())),
+                )
             return settings
         (shaping,) = self._db.execute("SELECT value FROM meta WHERE name = 'shaping'").fetchone()
         chosen = settings or Settings.from_json(json.loads(row["value"]))
@@ -189,6 +206,11 @@ class SQLiteStore:
             yield
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
+        except UnicodeEncodeError as error:
+            raise StoreError(
+                f"{self.path}: {error.object!r} holds half of a surrogate pair; no document has "
+                "such an id"
+            ) from error
 
     # --- transactions ------------------------------------------------------------------------
 
@@ -206,6 +228,15 @@ class SQLiteStore:
             except BaseException:
                 self._rollback()
                 raise
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """Several questions about one state: another process may be making the file just now."""
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._rollback()
 
     def _rollback(self) -> None:
         """SQLite ends the transaction by itself on some errors, a full disk among them."""
@@ -593,7 +624,7 @@ def _row(record: Record, seq: int) -> tuple[Any, ...]:
         document.source,
         document.lang,
         document.published.isoformat() if document.published else None,
-        json.dumps(dict(document.extra), ensure_ascii=False) if document.extra else None,
+        _extra_column(document) if document.extra else None,
         record.first_seen,
         record.order[0],
         *_decision_columns(record.decision),
@@ -607,6 +638,15 @@ def _row(record: Record, seq: int) -> tuple[Any, ...]:
         now := _now(),
         now,  # the first version: another one than that of a row this one replaces
     )
+
+
+def _extra_column(document: Document) -> str:
+    try:
+        return json.dumps(dict(document.extra), ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise DocumentError(
+            document.id, f"an extra field has no JSON form ({error}); convert or leave it out"
+        ) from error
 
 
 def _decision_columns(decision: Decision) -> tuple[Any, ...]:

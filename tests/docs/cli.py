@@ -69,7 +69,7 @@ def reference() -> str:
 
 
 def commands() -> list[str]:
-    return [c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands]
+    return [c.name or str(getattr(c.callback, "__name__", "")) for c in app.registered_commands]
 
 
 def exit_codes() -> str:

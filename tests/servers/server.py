@@ -46,7 +46,8 @@ HOST = "127.0.0.1"
 # none of those sits on a server's port while it restarts.
 PORTS = range(20_000, 32_000)
 
-# One node takes 12-25 s alone on two cores, three at once 30-47 s; shared machines are slower.
+# Measured on two cores: one node 12-16 s (Elasticsearch) and 17-28 s (OpenSearch), three at once
+# 40-75 s; with a load of 6 on the same cores one node took up to 70 s.
 START_SECONDS = 240.0
 STOP_SECONDS = 30.0
 LOG_LINES = 40

@@ -1,0 +1,379 @@
+"""The embedded store in bad weather: each a clear message, and nothing lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from esdedup.errors import DocumentError, EsdedupError, StoreCorrupt, StoreError, StoreUnavailable
+from esdedup.model import Document, Failure
+from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.settings import Settings
+from esdedup.signing import prepare
+from esdedup.stores import open_store
+from esdedup.stores.sqlite import SQLiteStore
+from tests.stores.test_contract import probe, record
+
+NOBODY = 65534
+TEXT = "The river burst its banks near Tollmere after three days of rain, the mayor said."
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "news.db"
+
+
+def index(deduplicator: Deduplicator, *documents: Document) -> list[Outcome]:
+    return deduplicator.write(prepare(documents, deduplicator.settings))
+
+
+def filled(file: Path, count: int = 3) -> None:
+    with Deduplicator.open(str(file)) as deduplicator:
+        index(deduplicator, *(Document(id=f"d{i}", text=f"{TEXT} {i}") for i in range(count)))
+
+
+def sqlite_store(deduplicator: Deduplicator) -> SQLiteStore:
+    assert isinstance(deduplicator.store, SQLiteStore)
+    return deduplicator.store
+
+
+# --- opening --------------------------------------------------------------------------------------
+
+
+def test_the_url_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for url, made in [
+        ("one.db", "one.db"),
+        ("sqlite:///two.db", "two.db"),
+        (f"sqlite:///{tmp_path}/three.db", "three.db"),
+    ]:
+        open_store(url).close()
+        assert (tmp_path / made).exists(), url
+    with pytest.raises(StoreError, match="unknown store gopher://"):
+        open_store("gopher://host/index")
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "missing"
+    with pytest.raises(StoreError, match=f"the folder {folder} does not exist; make it first"):
+        open_store(f"{folder}/news.db")
+
+
+def test_an_empty_file_becomes_a_store_but_cannot_be_read(file: Path) -> None:
+    file.touch()
+    with pytest.raises(StoreError, match="is empty; `esdedup index` fills it"):
+        open_store(str(file), mode="read")
+    filled(file)
+    store = open_store(str(file), mode="read")
+    assert store.stats()["documents"] == 3
+    store.close()
+
+
+def test_a_database_of_another_program_is_left_alone(file: Path) -> None:
+    db = sqlite3.connect(file)
+    db.execute("CREATE TABLE letters (body)")
+    db.close()
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match="is a database of another program; name a new file"):
+        open_store(str(file))
+    assert file.read_bytes() == before
+
+
+def test_a_file_that_is_no_database(file: Path) -> None:
+    file.write_bytes(b"id,title,text\n" * 200)
+    with pytest.raises(StoreCorrupt, match="not a database; restore it from a backup or index"):
+        open_store(str(file))
+
+
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="unable to open database file; check that"):
+        open_store(str(tmp_path))
+
+
+def test_a_store_of_a_newer_version(file: Path) -> None:
+    filled(file)
+    db = sqlite3.connect(file)
+    with db:
+        db.execute("INSERT INTO migrations VALUES ('from the future', 0)")
+    db.close()
+    for mode in ("write", "read"):
+        with pytest.raises(
+            StoreError, match=r"newer esdedup \(migration 'from the future'\); upgr"
+        ):
+            open_store(str(file), mode=mode)  # type: ignore[arg-type]
+
+
+def test_migrations_run_once(file: Path) -> None:
+    filled(file)
+    filled(file)
+    db = sqlite3.connect(file)
+    assert db.execute("SELECT name FROM migrations").fetchall() == [("first",)]
+    db.close()
+
+
+# --- damage ---------------------------------------------------------------------------------------
+
+
+def test_overwritten_pages_are_reported(file: Path) -> None:
+    filled(file, 300)
+    with file.open("r+b") as raw:
+        for page in range(2, file.stat().st_size // 4096):
+            raw.seek(page * 4096)
+            raw.write(b"\xa5" * 2048)
+    with pytest.raises(StoreCorrupt, match="restore it from a backup or index the articles into"):
+        filled(file, 300)
+
+
+def test_doctor_finds_a_damaged_page(file: Path) -> None:
+    filled(file, 300)
+    with file.open("r+b") as raw:
+        raw.seek((file.stat().st_size // 4096 // 2) * 4096)
+        raw.write(b"\xa5" * 4096)
+    store = open_store(str(file), mode="read")
+    try:
+        problems = store.check()
+    except StoreCorrupt as error:
+        problems = [str(error)]
+    store.close()
+    assert any("damaged" in problem or "malformed" in problem for problem in problems)
+
+
+# --- writing that cannot be -----------------------------------------------------------------------
+
+
+def test_a_full_disk_loses_only_the_batch_in_hand(file: Path) -> None:
+    filled(file)
+    with Deduplicator.open(str(file)) as deduplicator:
+        db = sqlite_store(deduplicator)._db
+        (pages,) = db.execute("PRAGMA page_count").fetchone()
+        db.execute(f"PRAGMA max_page_count = {pages + 2}")
+        batch = [Document(id=f"n{i}", text=f"{i} {TEXT}" * 40) for i in range(50)]
+        with pytest.raises(StoreUnavailable, match="full; the batch in hand was not written. Make"):
+            index(deduplicator, *batch)
+        assert deduplicator.store.stats()["documents"] == 3
+        db.execute("PRAGMA max_page_count = 1000000")
+        assert {o.status for o in index(deduplicator, *batch)} == {"new"}
+        assert deduplicator.store.check() == []
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that another user can reach, as pytest's own cannot."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_read_only_file(open_folder: Path) -> None:
+    """Permissions do not bind root, so root asks as somebody else."""
+    file = open_folder / "news.db"
+    filled(file)
+    file.chmod(0o444)
+    open_folder.chmod(0o555)
+    code = (
+        "import os, sys\n"
+        "from esdedup.errors import StoreUnavailable\n"
+        "from esdedup.pipeline import Deduplicator\n"
+        "from esdedup.signing import prepare\n"
+        "from esdedup.model import Document\n"
+        "from esdedup.settings import Settings\n"
+        "import esdedup.stores.sqlite\n"
+        "items = prepare([Document(id='x', text='y')], Settings())\n"
+        f"if os.geteuid() == 0: os.setuid({NOBODY})\n"
+        "try: Deduplicator.open(sys.argv[1]).write(items)\n"
+        "except StoreUnavailable as error: print(error)\n"
+        "with Deduplicator.open(sys.argv[1], mode='read') as reader:\n"
+        "    print(reader.store.stats()['documents'], 'to read')\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False
+    )
+    open_folder.chmod(0o755)
+    assert "readonly database; allow writing to the file and its folder" in run.stdout, run.stderr
+    assert "3 to read" in run.stdout, run.stderr
+
+
+def test_reading_mode_writes_nothing(file: Path) -> None:
+    filled(file)
+    with Deduplicator.open(str(file), mode="read") as deduplicator:
+        with pytest.raises(StoreUnavailable, match="readonly database"):
+            index(deduplicator, Document(id="x", text=TEXT))
+        assert deduplicator.check(Document(id="x", text=f"{TEXT} 0")).role == "duplicate"
+
+
+# --- several processes ----------------------------------------------------------------------------
+
+
+def _write(path: str, name: str) -> None:
+    with Deduplicator.open(path) as deduplicator:
+        for i in range(8):
+            index(deduplicator, Document(id=f"{name}{i}", text=f"{TEXT} {TEXT} {i}"))
+
+
+def test_two_writers_take_turns(file: Path) -> None:
+    filled(file, 1)
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write, args=(str(file), name)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    store = open_store(str(file))
+    assert store.stats()["documents"] == 17
+    assert store.check() == []
+    store.close()
+
+
+def test_many_open_a_new_store_at_once(tmp_path: Path) -> None:
+    problems: list[Exception] = []
+    for trial in range(10):
+        together = threading.Barrier(5)
+
+        def make(
+            file: Path = tmp_path / f"{trial}.db", start: threading.Barrier = together
+        ) -> None:
+            start.wait()
+            try:
+                open_store(str(file)).close()
+            except EsdedupError as error:
+                problems.append(error)
+
+        threads = [threading.Thread(target=make) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    assert problems == []
+
+
+def test_a_second_writer_waits_for_the_first(file: Path) -> None:
+    first, second = open_store(str(file)), open_store(str(file))
+    done: list[float] = []
+
+    def write() -> None:
+        second.put_many([record("b", 2)])
+        done.append(time.monotonic())
+
+    with first.transaction():
+        first.put_many([record("a", 1)])
+        waiting = threading.Thread(target=write)
+        waiting.start()
+        time.sleep(0.3)
+        assert not done
+        released = time.monotonic()
+    waiting.join(30)
+    assert done[0] > released
+    assert set(first.get_many(["a", "b"])) == {"a", "b"}
+    first.close()
+    second.close()
+
+
+def test_a_writer_that_waits_too_long_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("esdedup.stores.sqlite._BUSY_SECONDS", 0.05)
+    first, second = open_store(str(file)), open_store(str(file))
+    with first.transaction():
+        with pytest.raises(StoreUnavailable, match="another process has been writing for"):
+            second.put_many([record("b", 2)])
+    first.close()
+    second.close()
+
+
+def test_readers_see_whole_batches_while_one_writes(file: Path) -> None:
+    filled(file)
+    writer, reader = open_store(str(file)), open_store(str(file), mode="read")
+    with writer.transaction():
+        writer.put_many([record("x", 1, [1]), record("y", 2, [2])])
+        assert reader.stats()["documents"] == 3
+        assert reader.candidates_many([probe("z", 9, [1])]) == [[]]
+    assert reader.stats()["documents"] == 5
+    writer.close()
+    reader.close()
+
+
+def test_a_killed_writer_leaves_whole_batches(file: Path) -> None:
+    filled(file)
+    code = (
+        "import os, sys\n"
+        "from esdedup.stores import open_store\n"
+        "from tests.stores.test_contract import record\n"
+        "store = open_store(sys.argv[1])\n"
+        "with store.transaction():\n"
+        "    store.put_many([record(f'k{i}', i, [i]) for i in range(2000)])\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    root = Path(__file__).parents[2]
+    run = subprocess.run([sys.executable, "-c", code, str(file)], cwd=root, check=False)
+    assert run.returncode == -9
+    store = open_store(str(file))
+    assert store.stats()["documents"] == 3
+    assert store.check() == []
+    store.close()
+
+
+# --- strange documents ----------------------------------------------------------------------------
+
+
+def test_null_bytes_and_half_pairs_are_stored(file: Path) -> None:
+    strange = "a\0b \ud800 c"
+    document = Document(
+        id="nul\0id",
+        title=strange,
+        text=f"{TEXT} {strange}",
+        url=strange,
+        source=strange,
+        lang="en",
+        extra={strange: [strange, {"k": strange}]},
+    )
+    with Deduplicator.open(str(file)) as deduplicator:
+        index(deduplicator, document)
+        stored = deduplicator.store.get_many(["nul\0id"])["nul\0id"].document
+        assert stored == document
+        assert stored.url == "a\0b � c"
+        assert index(deduplicator, document)[0].status == "unchanged"
+        assert deduplicator.store.search("tollmere").articles == 1
+        assert deduplicator.delete(["nul\0id"]) == {"nul\0id"}
+        assert deduplicator.store.check() == []
+        assert deduplicator.store.search("tollmere").articles == 0
+
+
+def test_a_failure_with_a_file_name_that_is_no_text(file: Path) -> None:
+    store = open_store(str(file))
+    name = os.fsdecode(b"caf\xe9.html")
+    store.quarantine([Failure(name, name, f"{name}: broken")])
+    assert [f.where for f in store.quarantined()] == ["caf�.html"]
+    store.close()
+
+
+def test_asking_for_an_id_that_cannot_be_one(file: Path) -> None:
+    with Deduplicator.open(str(file)) as deduplicator:
+        with pytest.raises(StoreError, match=r"'\\ud800' holds half of a surrogate pair; no docu"):
+            deduplicator.store.get_many(["\ud800"])
+        with pytest.raises(StoreError, match="no document has such an id"):
+            deduplicator.delete(["\ud800"])
+
+
+def test_what_json_cannot_hold_is_refused_by_name(file: Path) -> None:
+    document = Document(id="a", text=TEXT, extra={"when": object()})
+    with Deduplicator.open(str(file)) as deduplicator:
+        with pytest.raises(DocumentError, match="^a: .*extra.*JSON"):
+            index(deduplicator, document)
+        assert deduplicator.store.stats()["documents"] == 0
+
+
+def test_every_error_is_one_of_ours() -> None:
+    assert issubclass(StoreCorrupt, EsdedupError)
+    with pytest.raises(EsdedupError, match="shingle_words"):
+        Settings(shingle_words=0)

@@ -1,0 +1,277 @@
+"""The main job on the embedded store: what each kind of article becomes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from esdedup.model import Decision, Document, Failure
+from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.settings import Settings
+from esdedup.signing import Signed, prepare
+
+FIRE = (
+    "At least {dead} people were killed when a fire broke out on the car deck of a ferry off "
+    "Skerrin early on Tuesday, the coastguard said. Survivors were brought to Haverford by "
+    "fishing boats and two helicopters, while the burning ship drifted towards the rocks. The "
+    "owner, Norvale Shipping, said it was too early to speak of the cause of the disaster."
+)
+FLOOD = (
+    "The river Arle burst its banks near Tollmere after three days of rain, and families were "
+    "taken to the school on the hill. Sandbags lined the market square when night fell, and the "
+    "mayor asked everybody to stay away from the old bridge until engineers had looked at it."
+)
+DAY = datetime(2024, 3, 1, tzinfo=UTC)
+
+
+def article(id_: str, text: str, day: int = 0, title: str = "") -> Document:
+    published = DAY + timedelta(days=day)
+    return Document(id=id_, title=title, text=text, lang="en", published=published)
+
+
+def index(deduplicator: Deduplicator, *documents: Document | Failure) -> list[Outcome]:
+    items: list[Signed | Failure] = []
+    for document in documents:
+        if isinstance(document, Failure):
+            items.append(document)
+        else:
+            items += prepare([document], deduplicator.settings)
+    return deduplicator.write(items)
+
+
+def decision_of(deduplicator: Deduplicator, document: Document) -> Decision:
+    return deduplicator.store.get_many([document.id])[document.id].decision
+
+
+# --- updates --------------------------------------------------------------------------------------
+
+
+def test_changed_counts_are_an_update_with_its_own_group(deduplicator: Deduplicator) -> None:
+    first, second = article("a", FIRE.format(dead=12)), article("b", FIRE.format(dead=17), 1)
+    _, outcome = index(deduplicator, first, second)
+    decision = outcome.decision
+    assert (decision.role, decision.group, decision.story) == ("update", "b", "a")
+    assert decision.reason == "numbers"
+    (change, *_) = decision.evidence[0].numbers
+    assert (change.old, change.new) == ("12", "17")
+    assert "people" in change.context
+
+
+def test_a_chain_of_updates_is_one_story(deduplicator: Deduplicator) -> None:
+    versions = [article(f"v{dead}", FIRE.format(dead=dead), dead) for dead in (12, 17, 23)]
+    decisions = [outcome.decision for outcome in index(deduplicator, *versions)]
+    assert [d.role for d in decisions] == ["original", "update", "update"]
+    assert [d.group for d in decisions] == ["v12", "v17", "v23"]
+    assert {d.story for d in decisions} == {"v12"}
+    assert decisions[2].link.parent == "v17", "the latest version is what it updates"
+    (change, *_) = decisions[2].evidence[0].numbers
+    assert (change.old, change.new) == ("17", "23")
+
+
+def test_a_copy_of_an_update_joins_the_update(deduplicator: Deduplicator) -> None:
+    index(deduplicator, article("a", FIRE.format(dead=12)), article("u", FIRE.format(dead=17), 1))
+    copy = article("c", "HAVERFORD (Agency) - " + FIRE.format(dead=17), 2)
+    (outcome,) = index(deduplicator, copy)
+    decision = outcome.decision
+    assert (decision.role, decision.group, decision.story) == ("duplicate", "u", "a")
+
+
+def test_a_clearly_longer_text_around_an_old_one_is_an_update(deduplicator: Deduplicator) -> None:
+    brief, long = article("brief", FLOOD), article("long", FLOOD + " " + FIRE.format(dead=12), 1)
+    _, outcome = index(deduplicator, brief, long)
+    assert (outcome.decision.role, outcome.decision.reason) == ("update", "extended")
+    assert outcome.decision.story == "brief"
+
+
+def test_a_part_of_an_older_text_is_no_update(deduplicator: Deduplicator) -> None:
+    long, brief = article("long", FLOOD + " " + FIRE.format(dead=12)), article("brief", FLOOD, 1)
+    _, outcome = index(deduplicator, long, brief)
+    assert outcome.decision.role == "duplicate"
+    evidence = outcome.decision.evidence[0]
+    assert evidence.of_new == 1.0
+    assert evidence.of_old < 0.6, "containment has its direction in the evidence"
+
+
+def test_number_check_off_makes_it_a_duplicate() -> None:
+    settings = Settings(number_check=False)
+    with Deduplicator.open(settings=settings) as deduplicator:
+        versions = [article(f"v{dead}", FIRE.format(dead=dead), dead) for dead in (12, 17)]
+        _, outcome = index(deduplicator, *versions)
+    assert (outcome.decision.role, outcome.decision.evidence[0].numbers) == ("duplicate", ())
+
+
+# --- short and empty texts ------------------------------------------------------------------------
+
+
+def test_short_texts_match_word_for_word_only(deduplicator: Deduplicator) -> None:
+    texts = ["Fire out!", "fire  OUT", "fire in", "", "", "..."]
+    documents = [article(f"t{i}", text, i) for i, text in enumerate(texts)]
+    roles = [(o.decision.role, o.decision.group) for o in index(deduplicator, *documents)]
+    assert roles == [
+        ("original", "t0"),
+        ("duplicate", "t0"),
+        ("original", "t2"),
+        ("unprocessed", "t3"),
+        ("unprocessed", "t4"),
+        ("unprocessed", "t5"),
+    ]
+    assert decision_of(deduplicator, documents[1]).evidence[0].measure == "exact"
+
+
+def test_a_short_text_never_meets_a_long_one(deduplicator: Deduplicator) -> None:
+    (_, outcome) = index(deduplicator, article("long", FLOOD), article("short", "The river", 1))
+    assert outcome.decision.role == "original"
+
+
+def test_an_empty_document_waits_in_quarantine_and_leaves_it_when_it_has_text(
+    deduplicator: Deduplicator,
+) -> None:
+    (outcome,) = index(deduplicator, article("a", " \n"))
+    assert outcome.status == "failed"
+    assert outcome.failure is not None
+    assert "there are no words in its title and text" in outcome.failure.reason
+    assert [f.id for f in deduplicator.store.quarantined()] == ["a"]
+    (outcome,) = index(deduplicator, article("a", FLOOD))
+    assert (outcome.status, outcome.decision.role) == ("changed", "original")
+    assert deduplicator.store.quarantined() == []
+
+
+def test_a_failed_new_version_does_not_replace_a_good_one(deduplicator: Deduplicator) -> None:
+    good = article("a", FLOOD)
+    index(deduplicator, good)
+    index(deduplicator, article("a", ""))
+    assert deduplicator.store.get_many(["a"])["a"].document == good
+    assert [f.id for f in deduplicator.store.quarantined()] == ["a"]
+
+
+def test_retry_indexes_what_works_now_and_keeps_the_rest(deduplicator: Deduplicator) -> None:
+    waiting = Failure("makeshift", "x.html", "later", document=article("real", FLOOD))
+    hopeless = Failure("f", "y.html", "never", final=True, document=article("f", FLOOD))
+    empty = Failure("e", "z.html", "empty", document=article("e", ""))
+    index(deduplicator, waiting, hopeless, empty)
+    first = next(deduplicator.retry())
+    assert (first.decision.id, first.decision.role) == ("real", "original")
+    assert set(deduplicator.store.get_many(["real", "makeshift"])) == {"real"}, (
+        "written although nobody asked for the second outcome"
+    )
+    assert {o.status for o in deduplicator.retry()} == {"failed"}
+    assert {f.id for f in deduplicator.store.quarantined()} == {"e", "f"}
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+def test_the_same_article_twice_in_a_batch_is_one_document(deduplicator: Deduplicator) -> None:
+    first, again = index(deduplicator, article("a", FLOOD), article("a", FLOOD))
+    assert (first.status, again.status) == ("new", "unchanged")
+    assert deduplicator.store.stats()["documents"] == 1
+
+
+def test_of_two_versions_in_a_batch_the_second_stays(deduplicator: Deduplicator) -> None:
+    outcomes = index(
+        deduplicator,
+        article("a", FLOOD),
+        article("copy", FLOOD, 1),
+        article("a", FIRE.format(dead=12)),
+    )
+    assert [o.status for o in outcomes] == ["new", "new", "changed", "relinked"]
+    assert deduplicator.store.get_many(["a"])["a"].document.text == FIRE.format(dead=12)
+    assert outcomes[3].decision.link.group == "copy", "the copy leads now"
+
+
+def test_an_interrupted_batch_leaves_whole_batches(
+    deduplicator: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(deduplicator, article("a", FLOOD))
+
+    def interrupted(failures: Sequence[Failure]) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(deduplicator.store, "quarantine", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        index(deduplicator, article("b", FIRE.format(dead=12)), article("c", FLOOD, 1))
+    monkeypatch.undo()
+    assert deduplicator.store.stats()["documents"] == 1
+    assert deduplicator.store.check() == []
+    assert len(index(deduplicator, article("c", FLOOD, 1))) == 1, "and it goes on working"
+
+
+def test_check_decides_and_writes_nothing(deduplicator: Deduplicator) -> None:
+    index(deduplicator, article("a", FLOOD))
+    decision = deduplicator.check(article("b", FLOOD, 1))
+    assert (decision.role, decision.group) == ("duplicate", "a")
+    assert deduplicator.store.get_many(["b"]) == {}
+    assert deduplicator.check(article("c", "")).role == "unprocessed"
+
+
+def test_add_many_streams_outcomes_in_the_order_of_the_input() -> None:
+    settings = Settings(batch=2)
+    documents = [article(f"d{i}", f"{FLOOD} number{i} " * (i + 1), i) for i in range(5)]
+    with Deduplicator.open(settings=settings) as deduplicator:
+        statuses = [(o.decision.id, o.status) for o in deduplicator.add_many(documents)]
+        assert statuses == [(f"d{i}", "new") for i in range(5)]
+        assert deduplicator.add(documents[0]).id == "d0"
+
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def test_a_date_in_the_future_does_not_make_the_copies_older(deduplicator: Deduplicator) -> None:
+    ahead = Document(id="ahead", text=FLOOD, published=datetime(2999, 1, 1, tzinfo=UTC))
+    now = time.time_ns() // 1000
+    index(deduplicator, ahead)
+    index(deduplicator, Document(id="undated", text=FLOOD))
+    record = deduplicator.store.get_many(["ahead"])["ahead"]
+    assert now <= record.order[0] == record.first_seen
+    assert record.document.published == ahead.published, "the field itself is untouched"
+    assert decision_of(deduplicator, Document(id="undated")).group == "ahead"
+
+
+def test_first_seen_stays_when_an_article_changes(deduplicator: Deduplicator) -> None:
+    index(deduplicator, Document(id="a", text=FLOOD))
+    index(deduplicator, Document(id="b", text=FLOOD))
+    before = deduplicator.store.get_many(["a"])["a"]
+    (outcome,) = index(deduplicator, Document(id="a", text=FLOOD + " Indeed."))
+    assert outcome.decision.role == "original"
+    assert deduplicator.store.get_many(["a"])["a"].order == before.order
+
+
+@pytest.mark.parametrize("one_batch", [True, False])
+def test_candidates_only_within_the_window(one_batch: bool) -> None:
+    documents = [article(f"d{day}", FLOOD, day) for day in (0, 2, 5)]
+    with Deduplicator.open(settings=Settings(candidate_window=2.0)) as deduplicator:
+        for batch in [documents] if one_batch else [[document] for document in documents]:
+            index(deduplicator, *batch)
+        groups = [decision_of(deduplicator, document).group for document in documents]
+    assert groups == ["d0", "d0", "d5"]
+
+
+# --- size -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (" ".join(["word"] * 500_000 + ["other"] * 500_000), 1_000_000),
+        ("Word. " * 1_000_000, 1_000_000),
+        ("x" * 1_000_000, 3907),
+        (" ".join(map(str, range(100_000, 150_000))), 50_000),
+    ],
+    ids=["million words", "million one-word sentences", "one word", "numbers only"],
+)
+def test_giant_texts_take_linear_time_and_bounded_space(
+    deduplicator: Deduplicator, text: str, words: int
+) -> None:
+    start = time.process_time()
+    (outcome,) = index(deduplicator, Document(id="giant", text=text))
+    assert time.process_time() - start < 20
+    assert outcome.decision.role == "original"
+    signature = deduplicator.store.get_many(["giant"])["giant"].signature
+    assert signature.words == words
+    assert len(signature.shingles) <= deduplicator.settings.max_shingles
+    assert len(signature.numbers) <= 2000
+    (copy,) = index(deduplicator, Document(id="copy", text=text))
+    assert copy.decision.link.group == "giant"
