@@ -37,6 +37,12 @@ from esdedup.workers import Workers
 
 Source = Literal["html", "text"]
 Arrival = Literal["original-first", "depth-first", "random"]
+SOURCES: dict[str, Source] = {"html": "html", "text": "text"}
+ARRIVALS: dict[str, Arrival] = {
+    "original-first": "original-first",
+    "depth-first": "depth-first",
+    "random": "random",
+}
 # Raised when `extract` gives other texts for the same page: cached ones are then left aside.
 EXTRACTOR = 1
 
@@ -263,6 +269,7 @@ def _prepared(
 
 def summary(scores: Sequence[Score]) -> JSON:
     """One object for one or several runs: means, and the spread of F1 over the seeds."""
+
     def mean(name: str) -> float:
         return round(fmean(getattr(s, name) for s in scores), 4)
 

@@ -63,13 +63,14 @@ DOCUMENTS = (
         id="arabic",
         lang="ar",
         title="حريق في عبّارة",
-        text="قالت السلطات إنّ ١٢ شخصا قُتلوا وأصيب ٤٠ آخرون في حريق اندلع على متن عبّارة صباح الثلاثاء.",
+        text="قالت السلطات إنّ ١٢ شخصا قُتلوا وأصيب ٤٠ آخرون في حريق "
+        "اندلع على متن عبّارة صباح الثلاثاء.",
     ),
     Document(
         id="greek, marks and signs",
         title="ΣΊΣΥΦΟΣ\u00ad Ο\u0301ΔΟΣ",
-        text="Soft\u00adhyphens, zero\u200bwidth, ﬁ ligatures, ½ and ², ❤\ufe0f 👩\u200d👧, x\u030c, "
-        "Ǆ K \N{KELVIN SIGN} snake_case re-elect don't 𝔘𝔫𝔦 𠀀𠀁",
+        text="Soft\u00adhyphens, zero\u200bwidth, ﬁ ligatures, ½ and ², ❤\ufe0f 👩\u200d👧, "
+        "x\u030c, Ǆ K \N{KELVIN SIGN} snake_case re-elect don't 𝔘𝔫𝔦 𠀀𠀁",
     ),
     Document(id="short", title="", text="Two words"),
     Document(id="title only", title="  A headline of exactly six words  ", text=""),

@@ -36,6 +36,11 @@ def test_the_fingerprint_of_the_settings_is_the_golden_one(golden: dict[str, Any
         assert made["fingerprint"] == golden[preset]["fingerprint"]
 
 
+def test_the_document_of_the_format_names_the_fingerprints(golden: dict[str, Any]) -> None:
+    text = (ROOT / "docs" / "format.md").read_text("utf-8")
+    assert all(golden[preset]["fingerprint"] in text for preset in SIGNED_PRESETS)
+
+
 @pytest.mark.parametrize("seed", ["0", "4711"])
 def test_another_process_with_another_hash_seed_signs_the_same(
     seed: str, golden: dict[str, Any]

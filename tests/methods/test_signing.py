@@ -1,0 +1,59 @@
+"""Which text is signed, and how much of it is kept for comparison."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from esdedup.model import Document
+from esdedup.settings import Settings
+from esdedup.signing import kept_shingles, prepare, sign_many, signed_text
+from esdedup.text import _classes
+from tests.methods import reference
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "signed"),
+    [
+        (" Title ", "\n Body.\n", "Title\nBody."),
+        ("Title", "", "Title"),
+        ("", " Body ", "Body"),
+        ("Title", "Title\nBody.", "Title\nBody."),
+        ("Title", "Body with Title", "Title\nBody with Title"),
+    ],
+)
+def test_title_and_body_trimmed_and_joined(title: str, text: str, signed: str) -> None:
+    document = Document(id="a", title=title, text=text)
+    assert signed_text(document, Settings()) == signed
+    assert signed_text(document, Settings(signed_text="body")) == text.strip()
+
+
+@pytest.mark.parametrize(
+    ("shingles", "words", "kept"),
+    [(117, 120, 94), (116, 119, 116), (1000, 1003, 800), (100_000, 100_003, 20_000), (0, 2, 0)],
+)
+def test_the_first_part_is_kept_and_all_of_a_short_text(
+    shingles: int, words: int, kept: int
+) -> None:
+    settings = Settings(compared_part=0.8, short_text=120, max_shingles=20_000)
+    assert kept_shingles(shingles, words, settings) == kept
+
+
+def test_every_code_point_has_the_class_of_the_reference() -> None:
+    names = ["separator", "letter", "single", "ignored"]
+    expected = [names.index(reference.kind_of(chr(code))) for code in range(0x110000)]
+    assert np.flatnonzero(_classes() != np.array(expected)).tolist() == []
+
+
+def test_language_and_source_leave_keys_alone() -> None:
+    plain = Document(id="a", text="İstanbul'da ışıklar söndü, on iki kişi öldü dün")
+    one, other = sign_many([plain, replace(plain, id="b", lang="tr", source="x")], Settings())
+    assert one.signature.keys == other.signature.keys
+    assert one.signature.exact == other.signature.exact
+
+
+def test_no_documents_no_signatures() -> None:
+    assert sign_many([], Settings()) == []
+    assert prepare([], Settings()) == []

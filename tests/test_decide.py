@@ -1,0 +1,88 @@
+"""Which of several candidates decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from esdedup.decide import decide
+from esdedup.model import Candidate, Link, Signature
+from esdedup.numbers import NumberContext
+from esdedup.settings import Settings
+
+SETTINGS = Settings(measure="dice", min_overlap=0.3, extended_ratio=0.0)
+NEW = list(range(10))
+
+
+def signature(shingles: Sequence[int], dead: int = 12) -> Signature:
+    number = NumberContext(f"{dead}", "count", "coastguard said", "people killed ferry")
+    return Signature("f", {}, np.array(shingles, np.uint32), 50, "", (number,))
+
+
+def candidate(
+    id_: str,
+    shingles: Sequence[int],
+    moment: int = 0,
+    shared: int = 5,
+    dead: int = 12,
+    group: str | None = None,
+) -> Candidate:
+    role = "original" if group is None else "duplicate"
+    link = Link(role, group or id_, f"story of {group or id_}")  # type: ignore[arg-type]
+    return Candidate(id_, {"sketch": shared}, signature(shingles, dead), (moment, id_), link)
+
+
+def test_without_candidates_an_original() -> None:
+    decision = decide("x", signature(NEW), [], SETTINGS)
+    assert (decision.role, decision.group, decision.story) == ("original", "x", "x")
+    assert decision.evidence == ()
+
+
+def test_candidates_that_fail_are_kept_as_evidence() -> None:
+    decision = decide("x", signature(NEW), [candidate("far", [99, 98])], SETTINGS)
+    assert decision.role == "original"
+    assert [(e.other, e.verdict) for e in decision.evidence] == [("far", "different")]
+    assert decision.link.parent is None
+
+
+def test_the_closest_duplicate_not_the_one_with_most_collisions() -> None:
+    near, half = candidate("near", NEW[:9], shared=4), candidate("half", NEW[:5], shared=9)
+    decision = decide("x", signature(NEW), [half, near], SETTINGS)
+    assert (decision.role, decision.group, decision.story) == ("duplicate", "near", "story of near")
+    assert [e.other for e in decision.evidence] == ["near", "half"]
+    assert decision.score == decision.evidence[0].overlap
+    assert decision.method == "sketch"
+
+
+def test_equally_close_the_earliest() -> None:
+    found = [candidate("b", NEW, 2), candidate("c", NEW, 1), candidate("a", NEW, 2)]
+    assert decide("x", signature(NEW), found, SETTINGS).group == "c"
+
+
+def test_a_duplicate_goes_before_an_update() -> None:
+    updated = candidate("updated", NEW, dead=7)
+    copied = candidate("copied", NEW[:4])
+    decision = decide("x", signature(NEW), [updated, copied], SETTINGS)
+    assert (decision.role, decision.group) == ("duplicate", "copied")
+
+
+def test_an_update_is_of_the_latest_and_leads() -> None:
+    first, second = candidate("first", NEW, 1, dead=7), candidate("second", NEW[:6], 2, dead=9)
+    decision = decide("x", signature(NEW), [first, second], SETTINGS)
+    assert (decision.role, decision.group, decision.story) == ("update", "x", "story of second")
+    assert decision.link.parent == "second"
+    assert decision.link.canonical
+
+
+def test_a_copy_of_a_copy_joins_the_group_of_the_original() -> None:
+    decision = decide("x", signature(NEW), [candidate("copy", NEW, group="first")], SETTINGS)
+    assert (decision.group, decision.link.parent) == ("first", "copy")
+
+
+def test_only_the_best_few_are_verified() -> None:
+    one = Settings(measure="dice", min_overlap=0.3, verified_candidates=1)
+    same, most = candidate("same", NEW, shared=3), candidate("most", [99], shared=4)
+    decision = decide("x", signature(NEW), [same, most], one)
+    assert decision.role == "original"
+    assert [e.other for e in decision.evidence] == ["most"]

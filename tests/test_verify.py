@@ -1,0 +1,88 @@
+"""Overlap measures and verdicts on hand-made signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esdedup.model import Signature
+from esdedup.numbers import NumberContext
+from esdedup.settings import Measure, Settings
+from esdedup.verify import count_shared, verify
+
+PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")
+MORE_PEOPLE = NumberContext("17", "count", "coastguard said", "people killed ferry")
+
+
+def signature(
+    shingles: Sequence[int], words: int = 50, exact: str = "", numbers: Sequence[NumberContext] = ()
+) -> Signature:
+    return Signature("f", {}, np.array(shingles, np.uint32), words, exact, tuple(numbers))
+
+
+@pytest.mark.parametrize(
+    ("measure", "overlap"), [("dice", 4 / 9), ("jaccard", 2 / 7), ("containment", 2 / 4)]
+)
+def test_measures(measure: Measure, overlap: float) -> None:
+    """{1..5} and {4..7} share 4 and 5; repeated shingles count once."""
+    old, new = signature([1, 2, 3, 4, 5, 5, 5]), signature([5, 4, 6, 7, 4])
+    evidence = verify("o", old, new, Settings(measure=measure, min_overlap=overlap))
+    assert evidence.overlap == pytest.approx(overlap)
+    assert (evidence.of_new, evidence.of_old) == (2 / 4, 2 / 5)
+    assert evidence.verdict == "different", "the overlap must be above the threshold"
+    assert verify("o", old, new, Settings(measure=measure, min_overlap=overlap - 1e-9)).verdict == (
+        "duplicate"
+    )
+
+
+@given(st.sets(st.integers(0, 2**32 - 1)), st.sets(st.integers(0, 2**32 - 1)))
+def test_shared_hashes_are_the_intersection(a: set[int], b: set[int]) -> None:
+    one, other = (np.array(sorted(s), np.uint32) for s in (a, b))
+    assert count_shared(one, other) == len(a & b)
+
+
+def test_evidence_names_measure_thresholds_and_collisions() -> None:
+    settings = Settings(min_overlap=0.25, max_collisions_by_chance=1)
+    evidence = verify("o", signature([1]), signature([1]), settings, found_by={"sketch": 7})
+    assert evidence.other == "o"
+    assert evidence.found_by == {"sketch": 7}
+    assert evidence.measure == settings.measure
+    assert evidence.thresholds == {"min_overlap": 0.25, "max_collisions_by_chance": 1}
+
+
+def test_changed_counts_make_an_update_and_only_of_a_match() -> None:
+    old, new = signature([1, 2], numbers=[PEOPLE]), signature([1, 2], numbers=[MORE_PEOPLE])
+    evidence = verify("o", old, new, Settings())
+    assert (evidence.verdict, evidence.reason) == ("update", "numbers")
+    assert [(c.old, c.new) for c in evidence.numbers] == [("12", "17")]
+    elsewhere = signature([3, 4], numbers=[MORE_PEOPLE])
+    assert verify("o", old, elsewhere, Settings()).verdict == "different"
+    unchecked = verify("o", old, new, Settings(number_check=False))
+    assert (unchecked.verdict, unchecked.numbers) == ("duplicate", ())
+
+
+@pytest.mark.parametrize(
+    ("old_words", "new_words", "ratio", "verdict"),
+    [
+        (100, 151, 1.5, "update"),
+        (100, 150, 1.5, "duplicate"),
+        (151, 100, 1.5, "duplicate"),
+        (100, 900, 0.0, "duplicate"),
+    ],
+)
+def test_an_extended_text(old_words: int, new_words: int, ratio: float, verdict: str) -> None:
+    old, new = signature([1, 2, 3], old_words), signature([1, 2, 3, 4, 5], new_words)
+    evidence = verify("o", old, new, Settings(extended_ratio=ratio))
+    assert evidence.verdict == verdict
+    assert (evidence.reason == "extended") == (verdict == "update")
+
+
+def test_texts_without_a_shingle_match_by_their_exact_words() -> None:
+    short = signature([], 2, "ab")
+    assert verify("o", short, signature([], 2, "ab"), Settings()).verdict == "duplicate"
+    assert verify("o", short, signature([], 2, "cd"), Settings()).verdict == "different"
+    assert verify("o", short, signature([1, 2], 5, "ef"), Settings()).verdict == "different"
