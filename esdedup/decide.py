@@ -65,4 +65,6 @@ def _most_shared(candidate: Candidate) -> tuple[int, tuple[int, str]]:
 
 
 def _closest(pair: tuple[Candidate, Evidence]) -> tuple[float, tuple[int, str]]:
-    return -pair[1].overlap, pair[0].order
+    """Most alike on both sides: a short text is contained in many, and the copy of few."""
+    new, old = pair[1].of_new, pair[1].of_old
+    return -(new * old / (new + old)), pair[0].order

@@ -13,7 +13,7 @@ from esdedup.text import guess_language, lower, tokenise
 def same_words(a: str, b: str) -> bool:
     tokens = tokenise([a, b], BASE_MIXED)
     middle = tokens.first[1]
-    return tokens.hashes[:middle].tolist() == tokens.hashes[middle:].tolist() and middle > 0
+    return bool(tokens.hashes[:middle].tolist() == tokens.hashes[middle:].tolist() and middle)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -91,6 +92,12 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]: ...
     def refresh(self) -> None: ...
+    def begin(self) -> Any:
+        """Questions asked from now on see all that was written before; returns a mark."""
+
+    def undisturbed(self, mark: Any) -> bool:
+        """Whether for certain nobody but this store has written since the mark was made."""
+
     def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
         """For each probe the documents before it in the order, most shared keys first."""
 
@@ -108,6 +115,9 @@ class Store(Protocol):
 
     def followers(self, ids: Iterable[str]) -> set[str]:
         """Documents whose group or parent is one of these, themselves left out."""
+
+    def changed_since(self, moment: datetime) -> set[str]:
+        """Documents written, or given another place, at that time or later."""
 
     def delete(self, ids: Iterable[str]) -> set[str]:
         """Remove documents; returns the ids that were there."""

@@ -19,12 +19,12 @@ from esdedup.model import (
     Link,
     Signature,
     pack,
-    parse_time,
     unpack,
 )
 from esdedup.numbers import NumberContext
 from esdedup.settings import FORMAT, Settings
 from esdedup.stores import Probe, Record
+from esdedup.stores.fulltext import query_terms
 
 # Version of the templates; raised with every change of the mapping.
 TEMPLATE_VERSION = 1
@@ -40,6 +40,10 @@ _KEPT_EVIDENCE = 3
 _KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
 # Field of `dedup` each method's keys are stored in.
 KEY_FIELDS = {"sketch": "sketch", "exact": "exact"}
+
+# French articles and pronouns that melt into the next word, and the letters they do it before.
+_ELIDED = ("l", "d", "j", "m", "t", "s", "c", "n", "qu")
+_ELIDED_BEFORE = "aàâeéèêëhiîïoôuùûœæy"
 
 _VERIFICATION_FIELDS = [
     f"dedup.{name}"
@@ -99,6 +103,34 @@ def news_properties() -> JSON:
     }
 
 
+def news_mapping(settings: Settings) -> JSON:
+    """The mapping of an index made by us. Fields it does not know are kept and not indexed, so
+    that no value of theirs, whatever its type, can make the server refuse an article."""
+    return {
+        "dynamic": False,
+        "_meta": meta(settings),
+        "properties": {**news_properties(), **properties()},
+    }
+
+
+def quarantine_index(store: str) -> str:
+    """Beside the articles, never among them: no pattern of theirs, like news-*, matches it."""
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in store)
+    return f"esdedup-quarantine-{plain.strip('-')}"
+
+
+def quarantine_mapping() -> JSON:
+    """Documents that may be of any shape: kept whole, none of their fields indexed."""
+    return {
+        "dynamic": False,
+        "properties": {
+            "at": {"type": "date"},
+            "final": {"type": "boolean"},
+            "document": {"type": "object", "enabled": False},
+        },
+    }
+
+
 def meta(settings: Settings) -> JSON:
     """What is recorded in the mapping, so that other settings are noticed."""
     return {
@@ -130,7 +162,11 @@ def index_template(settings: Settings, *, patterns: Sequence[str], component: st
         "_meta": {"description": "esdedup: a news index", "format": FORMAT},
         "template": {
             "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 1}},
-            "mappings": {"_meta": meta(settings), "properties": news_properties()},
+            "mappings": {
+                "dynamic": False,
+                "_meta": meta(settings),
+                "properties": news_properties(),
+            },
         },
     }
 
@@ -138,9 +174,19 @@ def index_template(settings: Settings, *, patterns: Sequence[str], component: st
 # --- candidates --------------------------------------------------------------------------------
 
 
-def candidate_search(probe: Probe, settings: Settings) -> JSON:
-    """One request for all methods: the score counts each method's shared keys in its own digits."""
+def candidate_search(probe: Probe, settings: Settings, *, ties_by_id: bool = False) -> JSON:
+    """One request for all methods: the score counts each method's shared keys in its own digits.
+
+    Of documents of the same moment also those after the probe come back, to be left out by the
+    caller. Where they fill the page, `ties_by_id` leaves them out on the server, which is dearer
+    (a range of keywords); only leaders, whose group is their id, can be told apart there.
+    """
     filters: list[JSON] = [_moments(probe, upto=True)]
+    if ties_by_id:
+        moment, id_ = probe.order
+        earlier = {"range": {"dedup.moment": {"lt": moment}}}
+        smaller = {"range": {"dedup.group": {"lt": id_}}}
+        filters.append({"bool": {"should": [earlier, smaller], "minimum_should_match": 1}})
     if probe.leaders_only:
         # Without it the copies of one large story fill the page, and originals are missed.
         filters.append({"term": {"dedup.canonical": True}})
@@ -158,9 +204,11 @@ def candidate_search(probe: Probe, settings: Settings) -> JSON:
 
 
 def later_search(probe: Probe) -> JSON:
-    """Documents after the probe that share enough keys; only their ids are wanted."""
+    """Documents of the probe's moment or later that share enough keys: ids and moments."""
     return {
         "_source": False,
+        "docvalue_fields": ["dedup.moment"],
+        "track_total_hits": False,
         "query": {
             "bool": {
                 "filter": [_moments(probe, upto=False)],
@@ -169,6 +217,18 @@ def later_search(probe: Probe) -> JSON:
             }
         },
     }
+
+
+def latest_moment() -> JSON:
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "aggs": {"latest": {"max": {"field": "dedup.moment"}}},
+    }
+
+
+def moment_of(hit: Mapping[str, Any]) -> int:
+    return int(hit["fields"]["dedup.moment"][0])
 
 
 def shared_by_method(probe: Probe, score: float) -> dict[str, int]:
@@ -222,24 +282,26 @@ def _moments(probe: Probe, *, upto: bool) -> JSON:
 
 def source_of(record: Record, now: str) -> JSON:
     """What is stored: the article's own fields as they came, and ours in `dedup`."""
-    document, signature = record.document, record.signature
-    own = document.to_json()
+    own = record.document.to_json()
     own.pop("id")
     own.pop("html", None)
+    return {**own, "dedup": dedup_fields(record, now)}
+
+
+def dedup_fields(record: Record, now: str) -> JSON:
+    """Our object: the signature, the place in the order, the link."""
+    signature = record.signature
     return {
-        **own,
-        "dedup": {
-            "format": signature.format,
-            **{KEY_FIELDS[m]: list(keys) for m, keys in signature.keys.items()},
-            "digest": signature.exact,
-            "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
-            "numbers": {"list": [n.to_json() for n in signature.numbers]},
-            "words": signature.words,
-            "lang": signature.lang,
-            "moment": record.order[0],
-            "first_seen": record.first_seen,
-            **link_fields(record.decision, now),
-        },
+        "format": signature.format,
+        **{KEY_FIELDS[m]: list(keys) for m, keys in signature.keys.items()},
+        "digest": signature.exact,
+        "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
+        "numbers": {"list": [n.to_json() for n in signature.numbers]},
+        "words": signature.words,
+        "lang": signature.lang,
+        "moment": record.order[0],
+        "first_seen": record.first_seen,
+        **link_fields(record.decision, now),
     }
 
 
@@ -270,10 +332,8 @@ def group_number(group: str) -> int:
 def record_from(id_: str, source: Mapping[str, Any], version: Any) -> Record:
     """The reverse of `source_of`."""
     dedup = source["dedup"]
-    own = {k: v for k, v in source.items() if k != "dedup"}
-    published = own.get("published")
     return Record(
-        document=Document.from_json({**own, "id": id_, "published": parse_time(published)}),
+        document=document_from(id_, source),
         signature=signature_from(dedup),
         order=(dedup["moment"], id_),
         first_seen=dedup["first_seen"],
@@ -289,6 +349,22 @@ def record_from(id_: str, source: Mapping[str, Any], version: Any) -> Record:
         ),
         version=version,
     )
+
+
+def document_from(id_: str, source: Mapping[str, Any]) -> Document:
+    own = {k: v for k, v in source.items() if k != "dedup"}
+    return Document.from_json({**own, "id": id_})
+
+
+def foreign_record(id_: str, source: Mapping[str, Any], settings: Settings, version: Any) -> Record:
+    """A document that somebody else wrote without our fields: there, and not processed yet."""
+    nothing = Signature(settings.fingerprint_of_format(), {}, unpack(b""), 0, "")
+    unprocessed = Decision(id_, "unprocessed", id_, id_)
+    try:
+        document = document_from(id_, source)
+    except (TypeError, ValueError):  # fields of our names with values of another kind
+        document = Document(id=id_)
+    return Record(document, nothing, (0, id_), 0, unprocessed, version)
 
 
 def signature_from(dedup: Mapping[str, Any]) -> Signature:
@@ -331,14 +407,27 @@ def followers_query(ids: Sequence[str]) -> JSON:
     }
 
 
-def words_query(query: str) -> JSON:
-    """Every word must occur, in title or text; quotes make a phrase."""
+def words_query(query: str) -> JSON | None:
+    """Every word must occur, in title or text; quotes make a phrase. None where there is no word.
+
+    Words of scripts without spaces are several tokens, so each word is a phrase. The standard
+    analyser knows neither that ı and i are one letter to us nor that l’ is an article in l’été:
+    the other forms are asked for as well.
+    """
+    terms = query_terms(query)
+    return {"bool": {"must": [_any_form(term) for term in terms]}} if terms else None
+
+
+def _any_form(term: str) -> JSON:
+    forms = dict.fromkeys([term, term.replace("ı", "i"), term.replace("i", "ı")])
+    if " " not in term and term[0] in _ELIDED_BEFORE:
+        forms |= dict.fromkeys(f"{article}{mark}{term}" for article in _ELIDED for mark in "’'")
     return {
-        "simple_query_string": {
-            "query": query,
-            "fields": ["title^2", "text"],
-            "default_operator": "and",
-            "flags": "PHRASE",
+        "dis_max": {
+            "queries": [
+                {"multi_match": {"query": form, "type": "phrase", "fields": ["title^2", "text"]}}
+                for form in forms
+            ]
         }
     }
 
@@ -349,7 +438,12 @@ def folded_search(query: JSON, *, field: str | None, size: int, offset: int) -> 
         "size": size,
         "from": offset,
         "track_total_hits": True,
-        "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.group": "asc"}],
+        "sort": [
+            {"_score": "desc"},
+            {"dedup.moment": "asc"},
+            {"dedup.group": "asc"},
+            {"dedup.first_seen": "asc"},
+        ],
         "track_scores": True,
     }
     if field is not None:

@@ -109,6 +109,7 @@ class Connection:
     target: Target
     _perform: Callable[[str, str, Mapping[str, Any], Any], Any]
     _close: Callable[[], None]
+    repeated: int = 0  # requests sent again: the first may have done its work all the same
 
     def send(
         self,
@@ -132,6 +133,7 @@ class Connection:
                         f"{self.target.shown} did not answer for {self.target.retry_seconds:.0f} s "
                         f"({later}); run the same command again when it is back"
                     ) from later
+                self.repeated += 1
                 time.sleep(wait)
                 pause = min(pause * 2, _LONGEST_PAUSE)
 

@@ -39,6 +39,12 @@ def match_expression(query: str) -> str:
     return " AND ".join(terms)
 
 
+def query_terms(query: str) -> list[str]:
+    """The words and quoted phrases of a query, lower case, for an analyser to take apart."""
+    found = (match.group(1) or match.group(2) or "" for match in _TERM.finditer(query))
+    return [term.replace("İ", "i").lower().strip('"') for term in found if _WORD.search(term)]
+
+
 def snippet(text: str, query: str) -> str:
     """A few words of the text around the first that the query names."""
     wanted = set(_WORD.findall(searchable(query)))

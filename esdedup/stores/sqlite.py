@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -26,6 +27,7 @@ from esdedup.model import (
     Failure,
     Link,
     Signature,
+    microseconds,
     pack,
     parse_time,
     unpack,
@@ -246,6 +248,13 @@ class SQLiteStore:
     def refresh(self) -> None:
         """Nothing to do: what is written is seen."""
 
+    def begin(self) -> None:
+        """Nothing to do either."""
+
+    def undisturbed(self, mark: None) -> bool:
+        """A transaction has no company."""
+        return True
+
     def close(self) -> None:
         with self._errors():
             self._db.close()
@@ -341,6 +350,13 @@ class SQLiteStore:
                     (*part, *part),
                 )
             }
+
+    def changed_since(self, moment: datetime) -> set[str]:
+        with self._errors():
+            rows = self._db.execute(
+                "SELECT id FROM documents WHERE changed >= ?", (microseconds(moment),)
+            )
+            return {id_ for (id_,) in rows}
 
     def put_many(self, records: Sequence[Record]) -> WriteReport:
         with self.transaction():

@@ -1,0 +1,136 @@
+"""Bulk writes: send, read the answer for every document, send again what met a passing fault.
+
+HTTP 200 says nothing about the documents inside. What their answers mean, on both products:
+
+    201, 200                             written
+    409                                  another version is there, or our own first try: read again
+    404 of an update, of a delete        gone: read again; as wanted
+    429, 500, 502-504                    passing (queue full, node lost): again after a pause
+    429 or 403 cluster_block_exception   disk full or read-only: waiting does not help
+    400 and the rest                     this document is refused, for the reason given
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from esdedup.errors import StoreError, StoreUnavailable
+from esdedup.model import JSON
+from esdedup.stores import WriteReport
+from esdedup.stores.connection import Connection
+
+_DOCUMENTS = 500
+_BYTES = 8 << 20
+# A signature with its keys and shingles, roughly; only the size of texts differs much.
+_BYTES_OF_SIGNATURE = 4_000
+_PASSING = (429, 500, 502, 503, 504)
+# With pauses from 0.1 to 5 seconds: gives up after about 40 seconds.
+_ROUNDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One document to write: the line that says what to do, and the line with its content."""
+
+    id: str
+    line: JSON
+    source: JSON | None = None
+
+    @property
+    def size(self) -> int:
+        return len(str((self.source or {}).get("text", ""))) + _BYTES_OF_SIGNATURE
+
+
+@dataclass(slots=True)
+class Written:
+    """What became of a bulk; `operations` were done, `repeated` tells that some may be twice."""
+
+    operations: int = 0
+    repeated: bool = False
+    conflicts: set[str] = field(default_factory=set)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def report(self) -> WriteReport:
+        return WriteReport(frozenset(self.conflicts), self.failures)
+
+
+def write(connection: Connection, actions: Sequence[Action]) -> Written:
+    """Every action, in requests of bounded size."""
+    written = Written()
+    for part in _parts(actions):
+        left: Sequence[Action] = part
+        for attempt in range(_ROUNDS):
+            left = _send(connection, left, written)
+            if not left:
+                break
+            written.repeated = True
+            time.sleep(min(0.1 * 2**attempt, 5.0))
+        else:
+            raise StoreUnavailable(
+                f"{connection.target.shown}: {len(left)} documents, {left[0].id} among them, were "
+                "refused again and again; run the same command when the cluster is less busy"
+            )
+    return written
+
+
+def _send(connection: Connection, actions: Sequence[Action], written: Written) -> list[Action]:
+    """One request; returns what is to be sent again."""
+    lines = [line for a in actions for line in (a.line, a.source) if line is not None]
+    # Where a primary is missing the server waits a whole minute unless told otherwise.
+    answer = connection.send("POST", "/_bulk", params={"timeout": "10s"}, body=lines)
+    again = []
+    for action, item in zip(actions, answer["items"], strict=True):
+        ((verb, result),) = item.items()
+        if result["status"] < 300:
+            written.operations += result.get("result") != "noop"
+        elif _is_passing(result):
+            again.append(action)
+        else:
+            _note(connection, action, verb, result, written)
+    return again
+
+
+def _is_passing(result: JSON) -> bool:
+    return result["status"] in _PASSING and _error(result)[0] != "cluster_block_exception"
+
+
+def _note(
+    connection: Connection, action: Action, verb: str, result: JSON, written: Written
+) -> None:
+    status, (kind, reason) = result["status"], _error(result)
+    shown = connection.target.shown
+    if kind in ("cluster_block_exception", "index_closed_exception"):
+        raise StoreUnavailable(
+            f"{shown} does not take writes: {reason}; free disk space or remove the block, then "
+            "run the same command again"
+        )
+    if kind == "index_not_found_exception":
+        raise StoreError(f"{shown}: the index is gone ({reason}); run again to make a new one")
+    if status == 409 or (status == 404 and verb == "update"):
+        written.conflicts.add(action.id)
+    elif status != 404:
+        written.failures[action.id] = f"{kind}: {reason or status}"
+
+
+def _error(result: JSON) -> tuple[str, str]:
+    """Type and reason, with the innermost cause: it names the value that was refused."""
+    error = result.get("error") or {}
+    reason, cause = str(error.get("reason", "")), error.get("caused_by") or {}
+    if inner := cause.get("reason"):
+        reason = f"{reason} ({inner})"
+    return str(error.get("type", "")), reason
+
+
+def _parts(actions: Sequence[Action]) -> Iterator[list[Action]]:
+    part: list[Action] = []
+    size = 0
+    for action in actions:
+        part.append(action)
+        size += action.size
+        if len(part) >= _DOCUMENTS or size >= _BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

@@ -1,0 +1,236 @@
+"""Templates, roles, and the comparison of what a cluster has with what it should have.
+
+Everything is computed from `bodies`; `mappings/` holds the same for the default settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from esdedup.errors import StoreError
+from esdedup.model import JSON
+from esdedup.settings import Settings
+from esdedup.stores import bodies
+from esdedup.stores.connection import ClusterRefused, Connection, path_of
+
+DEFAULT_NAME = "esdedup"
+# Set by the server; they tell when, not what.
+_STAMPS = ("created_date_millis", "modified_date_millis", "created_date", "modified_date")
+
+
+def patterns(index: str) -> list[str]:
+    """The indices a template is for: the name itself, and its generations (`news-000001`)."""
+    if "*" in index or "," in index:
+        return index.split(",")
+    return [index, f"{index}-*"]
+
+
+def component(settings: Settings) -> JSON:
+    return bodies.component_template(settings)
+
+
+def index(settings: Settings, *, store: str, name: str = DEFAULT_NAME) -> JSON:
+    return bodies.index_template(settings, patterns=patterns(store), component=name)
+
+
+# --- roles -------------------------------------------------------------------------------------
+
+
+def state_index(store: str) -> str:
+    """Where the progress of `backfill` is kept: a name that no pattern of the store matches.
+
+    Were it called `news-…`, a store on `news-*` would take it for articles.
+    """
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in store)
+    return f"esdedup-state-{plain.strip('-')}"
+
+
+def elasticsearch_role(store: str) -> JSON:
+    """All that indexing, backfill, sweep, search and doctor need; the body of its PUT."""
+    return {
+        "cluster": [],
+        "indices": [
+            {
+                "names": [*patterns(store), state_index(store)],
+                "privileges": [
+                    "read",
+                    "write",
+                    "view_index_metadata",
+                    "create_index",
+                    "maintenance",  # refresh
+                    "monitor",  # the size in `stats`
+                    # Adds our fields to an index that is there; `manage` would allow far more.
+                    "indices:admin/mapping/put",
+                ],
+            }
+        ],
+    }
+
+
+def elasticsearch_templates_role() -> JSON:
+    """For whoever runs `esdedup templates install`, once."""
+    return {"cluster": ["manage_index_templates"], "indices": []}
+
+
+def opensearch_roles(store: str) -> JSON:
+    """Entries of roles.yml, the same rights under the names of OpenSearch."""
+    return {
+        "esdedup": {
+            "reserved": False,
+            "cluster_permissions": [
+                "cluster:monitor/main",  # which product this is
+                "cluster_composite_ops",  # _bulk, _mget, _msearch
+            ],
+            "index_permissions": [
+                {
+                    "index_patterns": [*patterns(store), state_index(store)],
+                    "allowed_actions": [
+                        "read",
+                        "write",
+                        "create_index",
+                        "indices:admin/mapping/put",
+                        "indices:admin/mappings/get",
+                        "indices:admin/refresh*",
+                        "indices:monitor/settings/get",
+                        "indices:monitor/stats",
+                    ],
+                }
+            ],
+        },
+        "esdedup_templates": {
+            "reserved": False,
+            "cluster_permissions": [
+                "cluster:monitor/main",
+                "cluster_manage_index_templates",
+                "cluster:admin/component_template/*",
+            ],
+            "index_permissions": [],
+        },
+    }
+
+
+# --- installing --------------------------------------------------------------------------------
+
+
+def install(
+    connection: Connection, settings: Settings, *, store: str, name: str = DEFAULT_NAME
+) -> None:
+    """Put both templates; doing it again changes nothing."""
+    connection.send("PUT", path_of("_component_template", name), body=component(settings))
+    body = index(settings, store=store, name=name)
+    connection.send("PUT", path_of("_index_template", name), body=body)
+
+
+def mappings_of(connection: Connection, store: str) -> dict[str, JSON]:
+    """Concrete index -> mapping; empty where nothing has that name."""
+    answer = _get(connection, path_of(store, "_mapping")) or {}
+    return {index: entry.get("mappings", {}) for index, entry in answer.items()}
+
+
+def differences(
+    connection: Connection, settings: Settings, *, store: str, name: str = DEFAULT_NAME
+) -> list[str]:
+    """What the cluster has otherwise, a line each: both templates, and indices that are there."""
+    found = [
+        f"component template {name}: {line}"
+        for line in changes(component(settings), _template(connection, "component", name))
+    ]
+    wanted = index(settings, store=store, name=name)
+    found += [
+        f"index template {name}: {line}"
+        for line in changes(wanted, _template(connection, "index", name))
+    ]
+    for concrete, mapping in mappings_of(connection, store).items():
+        found += [f"index {concrete}: {line}" for line in mapping_changes(mapping, settings)]
+    return found
+
+
+def mapping_changes(mapping: JSON, settings: Settings) -> list[str]:
+    """Our part of an index's mapping against the right one; the user's fields are the user's."""
+    meta = bodies.meta(settings)
+    wanted = {"_meta": meta, "properties": bodies.properties()}
+    have: JSON = {
+        "_meta": {k: v for k, v in mapping.get("_meta", {}).items() if k in meta},
+        "properties": {
+            k: v for k, v in mapping.get("properties", {}).items() if k in wanted["properties"]
+        },
+    }
+    # What else is recorded beside the settings (names of fields) differs from index to index.
+    ours = have["_meta"].get("esdedup", {})
+    have["_meta"] = {"esdedup": {k: v for k, v in ours.items() if k in meta["esdedup"]}}
+    return changes(wanted, have)
+
+
+def changes(wanted: Any, have: Any) -> list[str]:
+    """Both normalised, then compared leaf by leaf."""
+    if have is None:
+        return ["is not there"]
+    return list(_changes("", normalised(wanted), normalised(have)))
+
+
+def normalised(value: Any) -> Any:
+    """As both engines give it back: texts for numbers and switches, no defaults, no dates."""
+    if isinstance(value, Mapping):
+        return {
+            key: normalised(inner)
+            for key, inner in value.items()
+            if key not in _STAMPS and not _is_default(key, inner, value)
+        }
+    if isinstance(value, list | tuple):
+        return [normalised(inner) for inner in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+def _is_default(key: str, value: Any, around: Mapping[str, Any]) -> bool:
+    return key == "type" and value == "object" and "properties" in around
+
+
+def _changes(where: str, wanted: Any, have: Any) -> Iterator[str]:
+    if not isinstance(wanted, dict) or not isinstance(have, dict):
+        if wanted != have:
+            yield f"{where} is {_short(have)}, not {_short(wanted)}"
+        return
+    for key in sorted({*wanted, *have}):
+        inner = f"{where}.{key}" if where else key
+        if key not in have:
+            yield f"{inner} is missing"
+        elif key not in wanted:
+            yield f"{inner} is not ours"
+        else:
+            yield from _changes(inner, wanted[key], have[key])
+
+
+def _short(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _template(connection: Connection, kind: str, name: str) -> JSON | None:
+    answer = _get(connection, path_of(f"_{kind}_template", name))
+    for entry in (answer or {}).get(f"{kind}_templates", ()):
+        if entry["name"] == name:
+            found: JSON = entry[f"{kind}_template"]
+            return found
+    return None
+
+
+def _get(connection: Connection, path: str) -> JSON | None:
+    try:
+        answer: JSON = connection.send("GET", path)
+    except ClusterRefused as refusal:
+        if refusal.status == 404:
+            return None
+        raise
+    return answer
+
+
+def refuse_files(url: str) -> None:
+    """Templates belong to clusters."""
+    scheme = url.partition("://")[0] if "://" in url else ""
+    if scheme in ("", "sqlite"):
+        raise StoreError(
+            f"{url} is no search cluster; name one: --store https://host:9200/news or ESDEDUP_STORE"
+        )

@@ -1,0 +1,97 @@
+"""Indexing end to end on SQLite: from NDJSON, with two worker processes, against datasketch."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from datasketch import MinHash, MinHashLSH
+
+from esdedup.linking import probe
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator
+from esdedup.signing import sign_many
+from esdedup.stores import Probe
+from tests.bench.articles import Newsroom
+from tests.bench.timing import best_seconds, headline, line
+
+COUNT = 20_000
+PEER_COUNT = 3_000
+_WORD = re.compile(r"\w+")
+
+
+def run() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _rate_and_memory(Path(folder))
+        _lookups(Path(folder))
+
+
+def _rate_and_memory(folder: Path) -> None:
+    headline(f"esdedup index: {COUNT:,} articles of 400 words from NDJSON, 2 workers, SQLite")
+    documents = list(Newsroom().articles(COUNT))
+    input_ = folder / "stream.ndjson"
+    with input_.open("w") as out:
+        out.writelines(json.dumps(d.to_json()) + "\n" for d in documents)
+    peer = PEER_COUNT / best_seconds(lambda: _datasketch(documents[:PEER_COUNT]), repeats=1)
+    line("datasketch MinHash(128) + MinHashLSH in memory", f"{peer:,.0f} articles/s")
+    start = time.perf_counter()
+    _index(input_, folder / "news.db")
+    rate = COUNT / (time.perf_counter() - start)
+    line("esdedup index, start to end", f"{rate:,.0f} articles/s", rate / peer, "bar 1.5")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    line("largest process", f"{peak:,.0f} MB", None, "bar 400 MB")
+    size = (folder / "news.db").stat().st_size / COUNT
+    line("store, text and full-text index included", f"{size:,.0f} bytes/article")
+
+
+def _index(input_: Path, store: Path) -> None:
+    command = [sys.executable, "-m", "esdedup", "index", str(input_), "--store", str(store)]
+    subprocess.run([*command, "--workers", "2", "--quiet"], check=True)
+
+
+def _datasketch(documents: list[Document]) -> None:
+    index = MinHashLSH(threshold=0.5, num_perm=128)
+    for document in documents:
+        words = _WORD.findall(f"{document.title} {document.text}".lower())
+        sketch = MinHash(128)
+        sketch.update_batch([word.encode() for word in words])
+        index.query(sketch)
+        index.insert(document.id, sketch)
+
+
+def _lookups(folder: Path) -> None:
+    few, many = 4_000, 40_000
+    headline(f"Candidate lookup at {few:,} and at {many:,} documents (SQLite)")
+    newsroom = Newsroom(words=150)
+    with Deduplicator.open(str(folder / "lookups.db")) as deduplicator:
+        probes = _probes(deduplicator, list(newsroom.articles(400, prefix="probe")))
+        _fill(deduplicator, list(newsroom.articles(few, prefix="few")))
+        before = best_seconds(lambda: deduplicator.store.candidates_many(probes)) / len(probes)
+        line(f"{few:,} documents", f"{before * 1e6:,.0f} us")
+        _fill(deduplicator, list(newsroom.articles(many - few, prefix="many")))
+        after = best_seconds(lambda: deduplicator.store.candidates_many(probes)) / len(probes)
+        line(f"{many:,} documents", f"{after * 1e6:,.0f} us", after / before, "bar below 1.3")
+
+
+def _probes(deduplicator: Deduplicator, documents: list[Document]) -> list[Probe]:
+    settings = deduplicator.settings
+    latest = 1 << 62
+    return [
+        probe(s.document.id, s.signature, (latest, s.document.id), settings)
+        for s in sign_many(documents, settings)
+    ]
+
+
+def _fill(deduplicator: Deduplicator, documents: list[Document]) -> None:
+    for _ in deduplicator.add_many(documents):
+        pass
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,25 @@
+"""Timing and the form every benchmark prints: what, how fast, how many times the peer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def best_seconds(work: Callable[[], object], *, repeats: int = 5) -> float:
+    """The best of a few runs: on a shared machine the others measure the neighbours."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def headline(text: str) -> None:
+    print(f"\n{text}\n{'-' * len(text)}", flush=True)
+
+
+def line(what: str, value: str, ratio: float | None = None, bar: str = "") -> None:
+    shown = "" if ratio is None else f"{ratio:8.2f}x"
+    print(f"{what:<58}{value:>18}{shown:>10}  {bar}".rstrip(), flush=True)
