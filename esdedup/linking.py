@@ -7,8 +7,8 @@ With `before` the total order of documents, and likeness a property of two signa
                  leader of its own group (an update, or an original)  otherwise
 
 Only leaders attract. `settle` computes right(d) for every document that may be wrong and hands on
-what a change touches, until nothing is left: when a document becomes a leader, later documents
-that share keys with it are looked at again; when it ceases to be one, its members are.
+what a change touches, until nothing is left: when a document becomes a leader or ceases to be
+one, later documents that share keys with it are looked at again, and its members when it ceases.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Window:
     """
 
     settings: Settings
-    _by_key: dict[str, list[Candidate]] = field(default_factory=dict)
+    _by_key: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
 
     def add(self, id_: str, signature: Signature, order: Order, decision: Decision) -> None:
         if self.settings.attract == "originals" and not decision.link.canonical:
@@ -47,7 +47,7 @@ class Window:
         candidate = Candidate(id_, {}, signature, order, decision.link)
         for keys in signature.keys.values():
             for key in keys:
-                self._by_key.setdefault(key, []).append(candidate)
+                self._by_key[key] = (*self._by_key.get(key, ()), candidate)
 
     def candidates(self, keys: Mapping[str, tuple[str, ...]], order: Order) -> list[Candidate]:
         found: dict[str, Candidate] = {}
@@ -147,7 +147,9 @@ def _touched(
     for id_, record in records.items():
         was, now = record.decision.link, written.get(id_, record.decision).link
         is_forced = id_ in forced
-        if now.canonical and (is_forced or not was.canonical):
+        if now.canonical != was.canonical or (now.canonical and is_forced):
+            # Also of one that ceased: where more leaders share keys than are verified, it may
+            # have kept a better one out of sight.
             leading.append(record)
         if (not now.canonical and (is_forced or was.canonical)) or now.story != was.story:
             ceased.add(id_)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from typing import Literal, Self
 
@@ -75,6 +76,7 @@ class Deduplicator:
             return _unprocessed(item)
         id_, signature = item.document.id, item.signature
         order = self._order(item.document, self._clock.now())
+        self.store.begin()
         (candidates,) = self.store.candidates_many([probe(id_, signature, order, self.settings)])
         return decide(id_, signature, candidates, self.settings)
 
@@ -96,6 +98,7 @@ class Deduplicator:
         """The same, each batch as a whole once it is written."""
         for items in self._prepared(documents, workers):
             yield self.write(items)
+        self.store.refresh()
 
     def write(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
         """Decide and store one prepared batch: all of it, or on an error nothing."""
@@ -108,11 +111,32 @@ class Deduplicator:
     def delete(self, ids: Iterable[str]) -> set[str]:
         """Remove documents; a group that loses its original gets the next by the order."""
         with self.store.transaction():
+            self.store.begin()
             wanted = set(ids)
-            orphans = self.store.followers(wanted) - wanted
+            there = self.store.get_many(wanted)
+            orphans = self.store.followers(wanted)
+            orphans |= self._touched_by_replacing(list(there.values()))
             removed = self.store.delete(wanted)
-            self._settle(orphans)
+            self._settle(orphans - wanted)
         return removed
+
+    def sweep(self, since: datetime) -> dict[str, Decision]:
+        """Settle what was written since then, as after a run that was killed.
+
+        A killed run may have moved a document and not yet what leaned on it. Indexing the same
+        articles again mends their own places; this mends those of their neighbours. Name a time
+        some minutes before the run began, for clocks that differ. Returns what changed.
+        """
+        if self.settings.attract == "all":
+            return {}
+        changed: dict[str, Decision] = {}
+        with self.store.transaction():
+            self.store.begin()
+            ids = sorted(self.store.changed_since(since))
+            for start in range(0, len(ids), self.settings.batch):
+                part = ids[start : start + self.settings.batch]
+                changed |= settle(self.store, part, forced=part)
+        return changed
 
     def retry(self) -> Iterator[Outcome]:
         """Work off the quarantine: what succeeds now is indexed and leaves it."""
@@ -140,6 +164,7 @@ class Deduplicator:
 
     def _write_part(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
         """Items with distinct ids: decide, write, settle what the write touched."""
+        mark = self.store.begin()
         signed = [item for item in items if isinstance(item, Signed)]
         failures = [item for item in items if isinstance(item, Failure)]
         there = self.store.get_many(_id_of(item) for item in items)
@@ -149,13 +174,20 @@ class Deduplicator:
         stored = [r for r in decided if not self._is_dropped(r, there)]
         replaced = [there[r.document.id] for r in stored if r.document.id in there]
         touched = self._touched_by_replacing(replaced)
+        if self.store.serial:  # before the write, or the batch itself is among the answers
+            touched |= self._after_new_leaders(stored)
         report = self.store.put_many(stored)
         stored = [r for r in stored if report.accepted(r.document.id)]
         failures += [_refused(r, report) for r in decided if r.document.id in report.failures]
         self.store.release(r.document.id for r in stored)
         self._keep_failures(failures, there)
         known = {r.document.id for r in records} - {r.document.id for r in decided}
-        relinked = self._settle(touched, stored, known)
+        doubtful = {r.document.id for r in stored}
+        if not self.store.serial and self.store.undisturbed(mark):
+            # Nobody else wrote meanwhile: what was decided holds, as in a transaction.
+            touched |= self._after_new_leaders(stored)
+            doubtful = set()
+        relinked = self._settle(touched, doubtful, known)
         done = _Written(
             decided={r.document.id: r.decision for r in decided} | relinked,
             stored={r.document.id for r in stored},
@@ -173,7 +205,7 @@ class Deduplicator:
 
     def _record(self, signed: Signed, there: Record | None) -> Record:
         first_seen = there.first_seen if there else self._clock.now()
-        document = replace(signed.document, html=None)
+        document = _without_page(signed.document)
         order = self._order(document, first_seen)
         undecided = Decision(document.id, "original", document.id, document.id)
         version = there.version if there else None
@@ -212,24 +244,30 @@ class Deduplicator:
         ]
         return self.store.followers(r.document.id for r in old) | self.store.later(probes)
 
+    def _after_new_leaders(self, records: Sequence[Record]) -> set[str]:
+        """Who was in the store before these and may belong to one of them."""
+        if self.settings.attract == "all":
+            return set()
+        leaders = [r for r in records if r.decision.link.canonical]
+        return self.store.later(
+            [probe(r.document.id, r.signature, r.order, self.settings) for r in leaders]
+        )
+
     def _settle(
-        self, dirty: set[str], written: Sequence[Record] = (), known: Iterable[str] = ()
+        self, dirty: set[str], written: Iterable[str] = (), known: Iterable[str] = ()
     ) -> dict[str, Decision]:
         """Mend what a write touched. The papers' online way (attract = all) mends nothing.
 
         On a cluster documents that were `known` before are looked at as well: the run that wrote
         them may have been killed before it settled.
         """
-        if self.settings.attract == "all" and (written or known):
+        forced = {*written, *known}
+        if self.settings.attract == "all" and forced:
             return {}
-        ids = {r.document.id for r in written}
         if not self.store.serial:
-            forced = ids | set(known)
             return settle(self.store, dirty | forced, forced)
-        # Written and decided in one transaction: only documents after a new leader can be wrong.
-        leaders = [r for r in written if r.decision.link.canonical]
-        probes = [probe(r.document.id, r.signature, r.order, self.settings) for r in leaders]
-        return settle(self.store, dirty | (self.store.later(probes) if probes else set()))
+        # Written and decided in one transaction: what was just decided is right.
+        return settle(self.store, dirty)
 
     def _keep_failures(self, failures: Sequence[Failure], there: dict[str, Record]) -> None:
         """A failed page stays visible as an original, and waits in the quarantine."""
@@ -246,7 +284,7 @@ class Deduplicator:
         first_seen = self._clock.now()
         decision = Decision(document.id, "unprocessed", document.id, document.id)
         return Record(
-            replace(document, html=None),
+            _without_page(document),
             empty_signature(self.settings),
             self._order(document, first_seen),
             first_seen,
@@ -307,6 +345,11 @@ def _unprocessed(failure: Failure) -> Decision:
 def _refused(record: Record, report: WriteReport) -> Failure:
     id_ = record.document.id
     return Failure(id_, record.document.url or id_, report.failures[id_], document=record.document)
+
+
+def _without_page(document: Document) -> Document:
+    """The page itself is not stored."""
+    return document if document.html is None else replace(document, html=None)
 
 
 def _id_of(item: Signed | Failure) -> str:

@@ -8,6 +8,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from esdedup.pipeline import Deduplicator
+from tests.servers.fixtures import (  # noqa: F401  (fixtures, found by name)
+    elasticsearch_cluster,
+    elasticsearch_server,
+    opensearch_cluster,
+    opensearch_server,
+    secure_elasticsearch_server,
+)
 
 # Timing is the benchmarks' business: a busy machine must not fail a property.
 settings.register_profile(

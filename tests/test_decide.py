@@ -55,6 +55,12 @@ def test_the_closest_duplicate_not_the_one_with_most_collisions() -> None:
     assert decision.method == "sketch"
 
 
+def test_a_short_text_is_the_copy_of_what_it_covers_not_of_what_holds_it() -> None:
+    settings = Settings(measure="containment", min_overlap=0.5, extended_ratio=0.0)
+    holds, covered = candidate("holds", range(100), 1), candidate("covered", NEW[:9], 2)
+    assert decide("x", signature(NEW), [holds, covered], settings).group == "covered"
+
+
 def test_equally_close_the_earliest() -> None:
     found = [candidate("b", NEW, 2), candidate("c", NEW, 1), candidate("a", NEW, 2)]
     assert decide("x", signature(NEW), found, SETTINGS).group == "c"

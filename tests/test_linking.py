@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from esdedup.methods import METHODS
-from esdedup.model import Document, Link, Order, Signature
+from esdedup.model import Document, Evidence, Link, Order, Signature
 from esdedup.pipeline import Deduplicator, Outcome
 from esdedup.settings import Settings
 from esdedup.signing import prepare, sign_many
@@ -126,7 +126,7 @@ def naive_links(
         copied = [n for n, e in seen.items() if e.verdict == "duplicate"]
         updated = [n for n, e in seen.items() if e.verdict == "update"]
         if copied:
-            parent = min(copied, key=lambda n: (-seen[n].overlap, orders[n]))
+            parent = min(copied, key=lambda n: (-_likeness(seen[n]), orders[n]))
             links[id_] = Link("duplicate", parent, links[parent].story, parent)
         elif updated:
             parent = max(updated, key=lambda n: orders[n])
@@ -134,6 +134,11 @@ def naive_links(
         else:
             links[id_] = Link("original", id_, id_)
     return links
+
+
+def _likeness(evidence: Evidence) -> float:
+    """Half the harmonic mean of both sides' shares."""
+    return evidence.of_new * evidence.of_old / (evidence.of_new + evidence.of_old)
 
 
 def _is_candidate(a: Signature, b: Signature, settings: Settings) -> bool:

@@ -98,7 +98,9 @@ def index(
     standard output, written batch by batch (--set batch=1 for a slow stream).
     """
     from esdedup.readers import read
+    from esdedup.workers import collect_less_often
 
+    collect_less_often()
     documents = read(paths, fields=assignments(field, "--field"))
     chosen = settings_of(store, preset, settings, set_, {"on_duplicate": on_duplicate})
     tally = Tally()

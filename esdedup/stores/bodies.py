@@ -329,11 +329,18 @@ def group_number(group: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def record_from(id_: str, source: Mapping[str, Any], version: Any) -> Record:
+# Ours -> the names it goes by in an index that somebody else designed, in the order to look.
+Names = Mapping[str, Sequence[str]]
+_NO_NAMES: Names = {}
+
+
+def record_from(
+    id_: str, source: Mapping[str, Any], version: Any, names: Names = _NO_NAMES
+) -> Record:
     """The reverse of `source_of`."""
     dedup = source["dedup"]
     return Record(
-        document=document_from(id_, source),
+        document=document_from(id_, source, names),
         signature=signature_from(dedup),
         order=(dedup["moment"], id_),
         first_seen=dedup["first_seen"],
@@ -351,20 +358,54 @@ def record_from(id_: str, source: Mapping[str, Any], version: Any) -> Record:
     )
 
 
-def document_from(id_: str, source: Mapping[str, Any]) -> Document:
+def document_from(id_: str, source: Mapping[str, Any], names: Names = _NO_NAMES) -> Document:
     own = {k: v for k, v in source.items() if k != "dedup"}
-    return Document.from_json({**own, "id": id_})
+    for ours, theirs in names.items():
+        found = (value for name in theirs if (value := at_path(source, name)) is not None)
+        if (value := next(found, None)) is not None:
+            own[ours] = value
+    return Document.from_json({**_usable(own), "id": id_})
 
 
-def foreign_record(id_: str, source: Mapping[str, Any], settings: Settings, version: Any) -> Record:
+def at_path(source: Mapping[str, Any], path: str) -> Any:
+    """The value under a name, or under a path with dots; None where there is none."""
+    if path in source:
+        return source[path]
+    head, _, tail = path.partition(".")
+    inner = source.get(head)
+    return at_path(inner, tail) if tail and isinstance(inner, dict) else None
+
+
+def _usable(own: JSON) -> JSON:
+    """Fields of our names with values of another kind are kept beside, as the readers do it."""
+    out = dict(own)
+    for name in ("title", "text", "url", "source", "lang", "published", "html"):
+        if (value := out.get(name)) is not None and not _is_ours(name, value):
+            out[f"{name}_raw"] = out.pop(name)
+    return out
+
+
+def _is_ours(name: str, value: Any) -> bool:
+    if name != "published":
+        return isinstance(value, str) and name != "html"
+    try:
+        parse_time(value)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return False
+    return True
+
+
+def foreign_record(
+    id_: str,
+    source: Mapping[str, Any],
+    settings: Settings,
+    version: Any,
+    names: Names = _NO_NAMES,
+) -> Record:
     """A document that somebody else wrote without our fields: there, and not processed yet."""
     nothing = Signature(settings.fingerprint_of_format(), {}, unpack(b""), 0, "")
     unprocessed = Decision(id_, "unprocessed", id_, id_)
-    try:
-        document = document_from(id_, source)
-    except (TypeError, ValueError):  # fields of our names with values of another kind
-        document = Document(id=id_)
-    return Record(document, nothing, (0, id_), 0, unprocessed, version)
+    return Record(document_from(id_, source, names), nothing, (0, id_), 0, unprocessed, version)
 
 
 def signature_from(dedup: Mapping[str, Any]) -> Signature:
@@ -407,7 +448,7 @@ def followers_query(ids: Sequence[str]) -> JSON:
     }
 
 
-def words_query(query: str) -> JSON | None:
+def words_query(query: str, names: Names = _NO_NAMES) -> JSON | None:
     """Every word must occur, in title or text; quotes make a phrase. None where there is no word.
 
     Words of scripts without spaces are several tokens, so each word is a phrase. The standard
@@ -415,17 +456,19 @@ def words_query(query: str) -> JSON | None:
     the other forms are asked for as well.
     """
     terms = query_terms(query)
-    return {"bool": {"must": [_any_form(term) for term in terms]}} if terms else None
+    titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
+    fields = [*(f"{name}^2" for name in titles), *texts]
+    return {"bool": {"must": [_any_form(term, fields) for term in terms]}} if terms else None
 
 
-def _any_form(term: str) -> JSON:
+def _any_form(term: str, fields: Sequence[str]) -> JSON:
     forms = dict.fromkeys([term, term.replace("ı", "i"), term.replace("i", "ı")])
     if " " not in term and term[0] in _ELIDED_BEFORE:
         forms |= dict.fromkeys(f"{article}{mark}{term}" for article in _ELIDED for mark in "’'")
     return {
         "dis_max": {
             "queries": [
-                {"multi_match": {"query": form, "type": "phrase", "fields": ["title^2", "text"]}}
+                {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}}
                 for form in forms
             ]
         }

@@ -7,7 +7,7 @@ version it was decided on, and nothing rests on what one worker has in memory.
 
 from __future__ import annotations
 
-import time
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,24 +15,31 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeVar
 
 from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
-from esdedup.model import JSON, Candidate, Decision, Document, Failure, iso
+from esdedup.model import JSON, MAX_ID_BYTES, Candidate, Decision, Document, Failure, iso
 from esdedup.settings import Settings
-from esdedup.stores import Fold, Hit, Probe, Record, SearchResult, WriteReport, bodies
+from esdedup.stores import Fold, Hit, Probe, Record, SearchResult, WriteReport, bodies, bulk
+from esdedup.stores.bulk import Action
 from esdedup.stores.connection import ClusterRefused, Connection, Target, connect, path_of
 from esdedup.stores.fulltext import snippet
 
 _T = TypeVar("_T")
 
 # From 20 searches a request on the time per search stays flat; 50 to 100 is the best.
-_SEARCHES = 64
+_SEARCHES = 100
 _PAGE = 1_000
-_BULK_DOCUMENTS = 250
-_BULK_BYTES = 8 << 20
-# Passing faults of single items inside an accepted bulk; answered by sending them again.
-_RETRIED_ITEMS = (429, 500, 502, 503, 504)
-_BULK_ROUNDS = 12
+_GETS = 500
+# Passing faults of single searches inside an accepted request.
+_PASSING = (429, 500, 502, 503, 504)
 # What both engines say of a name that stands for more than one index.
 _SEVERAL_INDICES = "more than one ind"
+
+_POSITION_FIELDS = (
+    "indices.*.uuid,indices.*.shards.*.routing.primary,indices.*.shards.*.routing.node,"
+    "indices.*.shards.*.seq_no.max_seq_no"
+)
+
+# What a store's name stands for; a pattern is for reading, since nobody knows where to write.
+Kind = Literal["index", "alias", "stream", "pattern"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,34 @@ class Version:
     index: str
     seq_no: int
     primary_term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far the indices behind a name have come.
+
+    Every write takes the next number of its shard, so that their sum tells how many there were.
+    Where a primary moved to another node numbers may have been given twice.
+    """
+
+    indices: Mapping[str, str]  # name -> uuid
+    primaries: Mapping[tuple[str, str], str]  # index and shard -> node
+    operations: int
+
+    def is_followed_by(self, other: Position, operations: int) -> bool:
+        return (self.indices, self.primaries) == (
+            other.indices,
+            other.primaries,
+        ) and self.operations + operations == other.operations
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A position, and what this store itself had done by then."""
+
+    position: Position
+    own_operations: int
+    repeated: int
 
 
 class ClusterStore:
@@ -59,6 +94,12 @@ class ClusterStore:
         self.target = target
         self._connection: Connection = connect(target)
         self._index = target.index
+        self._side_index = bodies.quarantine_index(target.index)
+        self._has_quarantine: bool | None = None  # not asked yet
+        self._own_operations = 0
+        self._position: Position | None = None  # as last asked for
+        self._visible: Position | None = None  # a refresh came after it
+        self._several = False
         try:
             self._open(settings, mode)
         except BaseException:
@@ -71,22 +112,19 @@ class ClusterStore:
     def product(self) -> str:
         return self._connection.product
 
-    @property
-    def _side_index(self) -> str:
-        """Quarantine entries live beside the articles, never among them."""
-        return f"{self._index}-esdedup-quarantine"
-
     def _open(self, settings: Settings | None, mode: str) -> None:
         mappings = self._mappings()
         if mappings is None:
             if mode == "read":
                 raise StoreMissing(
-                    f"{self.target.shown}: there is no such index; `esdedup index` makes one"
+                    f"there is no store at {self.target.shown}; `esdedup index` makes one"
                 )
-            settings = settings or Settings()
-            self._create(settings)
+            self._create(settings or Settings())
             mappings = self._mappings() or {}
+        self._kind = self._kind_of_name(mappings)
+        self._several = len(mappings) > 1
         self.settings = self._settle_settings(settings, mappings, mode)
+        self._known = set(mappings)
         self._preference = self._read_preference()
 
     def _mappings(self) -> dict[str, JSON] | None:
@@ -100,17 +138,29 @@ class ClusterStore:
         return {name: entry.get("mappings", {}) for name, entry in answer.items()} or None
 
     def _create(self, settings: Settings) -> None:
-        body = {
-            "mappings": {
-                "_meta": bodies.meta(settings),
-                "properties": {**bodies.news_properties(), **bodies.properties()},
-            }
-        }
+        if _is_pattern(self._index):
+            raise StoreMissing(
+                f"{self.target.shown} is a pattern that no index matches; to make one, name it"
+            )
+        body = {"mappings": bodies.news_mapping(settings)}
         try:
             self._connection.send("PUT", path_of(self._index), body=body)
         except ClusterRefused as refusal:
             if refusal.type != "resource_already_exists_exception":
                 raise  # another worker made it at the same moment: as good
+
+    def _kind_of_name(self, mappings: Mapping[str, JSON]) -> Kind:
+        if self._index in mappings:
+            return "index"
+        if _is_pattern(self._index):
+            return "pattern"
+        try:
+            self._connection.send("GET", path_of("_alias", self._index))
+        except ClusterRefused as refusal:
+            if refusal.status == 404:
+                return "stream"
+            raise
+        return "alias"
 
     def _settle_settings(
         self, settings: Settings | None, mappings: Mapping[str, JSON], mode: str
@@ -119,6 +169,8 @@ class ClusterStore:
             (m["_meta"]["esdedup"] for m in mappings.values() if "esdedup" in m.get("_meta", {})),
             None,
         )
+        # How an index that somebody else designed calls its fields, as `backfill` found it.
+        self.names: bodies.Names = (recorded or {}).get("names", {})
         chosen = settings
         if chosen is None:
             chosen = Settings.from_json(recorded["settings"]) if recorded else Settings()
@@ -137,8 +189,8 @@ class ClusterStore:
             if name in wanted and spec.get("type", "object") != wanted[name]["type"]:
                 raise StoreError(
                     f"index {index}: dedup.{name} is mapped as {spec.get('type')}, esdedup needs "
-                    f"{wanted[name]['type']}; a mapping cannot be changed: reindex into an index "
-                    "made by `esdedup templates install`"
+                    f"{wanted[name]['type']}; a mapping cannot be changed: reindex into a new "
+                    "index whose template has our fields (`esdedup templates install`)"
                 )
         if set(wanted) <= set(have) and "esdedup" in mapping.get("_meta", {}):
             return
@@ -167,9 +219,67 @@ class ClusterStore:
 
     def refresh(self) -> None:
         answer = self._connection.send("POST", path_of(self._index, "_refresh"))
-        shards = answer.get("_shards", {})
-        if shards.get("failed"):
+        if answer.get("_shards", {}).get("failed"):
             raise StoreUnavailable(f"{self.target.shown}: a shard did not refresh; run again")
+        self._visible = self._position
+
+    # --- other writers -----------------------------------------------------------------------
+
+    def begin(self) -> Mark:
+        """A refresh costs 25 to 70 ms: only where something was written since the last one."""
+        position = self._ask_position()
+        if position != self._visible:
+            self.refresh()
+        return Mark(position, self._own_operations, self._connection.repeated)
+
+    def undisturbed(self, mark: Mark) -> bool:
+        """Where only we have written since `begin`, what was decided then is right, and settling,
+        which asks for the candidates of every document anew, is saved. Of two writers whose
+        writes lie between each other's mark and this question both are told of the other."""
+        own = self._own_operations - mark.own_operations
+        position = self._ask_position()
+        return self._connection.repeated == mark.repeated and mark.position.is_followed_by(
+            position, own
+        )
+
+    def _ask_position(self) -> Position:
+        """Also notices an index that was deleted, or that a rollover added, while we work.
+
+        A write to a missing index would make it anew, with a mapping guessed from the document.
+        """
+        try:
+            answer = self._connection.send(
+                "GET",
+                path_of(self._index, "_stats", "docs"),
+                params={"level": "shards", "filter_path": _POSITION_FIELDS},
+            )
+        except ClusterRefused as refusal:
+            if refusal.status == 404:
+                raise self._gone() from refusal
+            raise
+        indices = answer.get("indices", {})
+        position = _position(indices)
+        before = self._position.indices if self._position else {}
+        if not indices or any(position.indices.get(n, uuid) != uuid for n, uuid in before.items()):
+            raise self._gone()
+        if new := set(indices) - self._known:
+            self._adopt(new)
+        self._several = len(indices) > 1
+        self._position = position
+        return position
+
+    def _gone(self) -> StoreError:
+        return StoreError(
+            f"{self.target.shown}: the index was deleted while esdedup was at work; run the same "
+            "command again to make it anew"
+        )
+
+    def _adopt(self, names: Iterable[str]) -> None:
+        """Indices that a rollover added need our fields before the first document."""
+        for name, mapping in (self._mappings() or {}).items():
+            if name in names:
+                self._add_our_fields(name, mapping, self.settings)
+                self._known.add(name)
 
     def close(self) -> None:
         self._connection.close()
@@ -177,22 +287,42 @@ class ClusterStore:
     # --- candidates --------------------------------------------------------------------------
 
     def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
-        searches = [bodies.candidate_search(p, self.settings) for p in probes]
-        found = []
-        for probe, answer in zip(probes, self._search_many(searches), strict=True):
-            candidates = (bodies.candidate_from(h, probe) for h in answer["hits"]["hits"])
-            found.append([c for c in candidates if c.order < probe.order])
-        return found
+        asked = [p for p in probes if p.keys]
+        found = dict(zip(map(id, asked), self._candidates(asked), strict=True))
+        crowded = [p for p in asked if found[id(p)] is None]
+        found |= zip(map(id, crowded), self._candidates(crowded, ties_by_id=True), strict=True)
+        return [found.get(id(p)) or [] for p in probes]
+
+    def _candidates(
+        self, probes: Sequence[Probe], *, ties_by_id: bool = False
+    ) -> Iterator[list[Candidate] | None]:
+        """None where documents of the same moment, but after the probe, may hide others."""
+        searches = [
+            bodies.candidate_search(p, self.settings, ties_by_id=ties_by_id) for p in probes
+        ]
+        answers = self._search_many(searches)
+        for probe, search, answer in zip(probes, searches, answers, strict=True):
+            hits = answer["hits"]["hits"]
+            candidates = [bodies.candidate_from(h, probe) for h in hits if h["_id"] != probe.id]
+            before = [c for c in candidates if c.order < probe.order]
+            full = len(hits) == search["size"] and len(before) < len(hits)
+            before.sort(key=lambda c: (-sum(c.shared.values()), c.order))
+            yield None if full and probe.leaders_only and not ties_by_id else before
 
     def later(self, probes: Sequence[Probe]) -> set[str]:
-        searches = [{**bodies.later_search(p), "size": _PAGE} for p in probes]
+        """Articles that come in order have nobody after them: one cheap question tells."""
+        if not probes:
+            return set()
+        (answer,) = self._search_many([bodies.latest_moment()])
+        latest = answer["aggregations"]["latest"]["value"]
+        asked = [p for p in probes if p.keys and latest is not None and p.order[0] <= latest]
+        searches = [{**bodies.later_search(p), "size": _PAGE} for p in asked]
         found: set[str] = set()
-        for probe, answer in zip(probes, self._search_many(searches), strict=True):
-            hits = answer["hits"]["hits"]
-            ids = {hit["_id"] for hit in hits}
-            if len(hits) == _PAGE:
-                ids = self._all_ids(bodies.later_search(probe)["query"])
-            found |= ids - {probe.id}
+        for probe, answer in zip(asked, self._search_many(searches), strict=True):
+            hits: Iterable[JSON] = answer["hits"]["hits"]
+            if len(answer["hits"]["hits"]) == _PAGE:
+                hits = self._scan(bodies.later_search(probe))
+            found |= {h["_id"] for h in hits if (bodies.moment_of(h), h["_id"]) > probe.order}
         return found
 
     def _search_many(self, searches: Sequence[JSON]) -> Iterator[JSON]:
@@ -213,37 +343,32 @@ class ClusterStore:
     def _failed_search(self, answer: JSON) -> StoreError:
         status = answer.get("status", 500)
         refusal = ClusterRefused(status, answer, f"{self.target.shown}: search")
-        if status in _RETRIED_ITEMS:
+        if status in _PASSING:
             return StoreUnavailable(f"{refusal}; run the same command again")
         return refusal
 
     def _all_ids(self, query: JSON) -> set[str]:
-        return {hit["_id"] for hit in self._scan(query, source=False)}
+        return {hit["_id"] for hit in self._scan({"query": query, "_source": False})}
 
-    def _scan(self, query: JSON, *, source: bool | list[str]) -> Iterator[JSON]:
+    def _scan(self, search: JSON) -> Iterator[JSON]:
         """All hits, page by page, from one point in time."""
         pit = self._open_pit()
         try:
-            after: list[Any] | None = None
+            body: JSON = {
+                **search,
+                "size": _PAGE,
+                "track_total_hits": False,
+                "pit": {"id": pit, "keep_alive": "2m"},
+                # On OpenSearch `_shard_doc` repeats across indices.
+                "sort": [{"_index": "asc"}, {"_shard_doc": "asc"}],
+            }
             while True:
-                body: JSON = {
-                    "size": _PAGE,
-                    "query": query,
-                    "_source": source,
-                    "track_total_hits": False,
-                    "pit": {"id": pit, "keep_alive": "2m"},
-                    # On OpenSearch `_shard_doc` repeats across indices.
-                    "sort": [{"_index": "asc"}, {"_shard_doc": "asc"}],
-                    "seq_no_primary_term": True,
-                }
-                if after is not None:
-                    body["search_after"] = after
                 answer = self._connection.send("POST", "/_search", body=body)
                 hits = answer["hits"]["hits"]
                 yield from hits
                 if len(hits) < _PAGE:
                     return
-                after = hits[-1]["sort"]
+                body["search_after"] = hits[-1]["sort"]
         finally:
             self._close_pit(pit)
 
@@ -252,7 +377,13 @@ class ClusterStore:
             path, name = path_of(self._index, "_pit"), "id"
         else:
             path, name = path_of(self._index, "_search", "point_in_time"), "pit_id"
-        params = {"keep_alive": "2m", **self._preference}
+        # By default a dead shard is left out in silence.
+        partial = (
+            "allow_partial_search_results"
+            if self.product == "elasticsearch"
+            else ("allow_partial_pit_creation")
+        )
+        params = {"keep_alive": "2m", partial: "false", **self._preference}
         return str(self._connection.send("POST", path, params=params)[name])
 
     def _close_pit(self, pit: str) -> None:
@@ -264,16 +395,15 @@ class ClusterStore:
     # --- documents ---------------------------------------------------------------------------
 
     def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
-        """Realtime where one index is behind the name; through several, as of the last refresh."""
+        """As they are this moment, unrefreshed ones too."""
         found: dict[str, Record] = {}
-        for part in _chunks(list(ids), _BULK_DOCUMENTS):
-            for hit in self._get_part(part):
-                if "dedup" in hit.get("_source", {}):
-                    version = Version(hit["_index"], hit["_seq_no"], hit["_primary_term"])
-                    found[hit["_id"]] = bodies.record_from(hit["_id"], hit["_source"], version)
+        for part in _chunks(list(ids), _GETS):
+            for hit in self._search_for(part) if self._several else self._get(part):
+                found.setdefault(hit["_id"], self._record(hit))
         return found
 
-    def _get_part(self, ids: Sequence[str]) -> Iterator[JSON]:
+    def _get(self, ids: Sequence[str]) -> Iterable[JSON]:
+        """In real time, by id; only where one index is behind the name."""
         try:
             answer = self._connection.send(
                 "POST", path_of(self._index, "_mget"), body={"ids": list(ids)}
@@ -281,13 +411,32 @@ class ClusterStore:
         except ClusterRefused as refusal:
             if refusal.status != 400:
                 raise
-            return self._scan({"ids": {"values": list(ids)}}, source=True)
-        failed = [doc["error"] for doc in answer["docs"] if "error" in doc]
+            failed = [str(refusal)]
+        else:
+            failed = [str(doc["error"]) for doc in answer["docs"] if "error" in doc]
         if not failed:
             return (doc for doc in answer["docs"] if doc.get("found"))
-        if _SEVERAL_INDICES in str(failed[0]):
-            return self._scan({"ids": {"values": list(ids)}}, source=True)
+        if _SEVERAL_INDICES in failed[0]:  # since a rollover, just now
+            self._several = True
+            return self._search_for(ids)
         raise ClusterRefused(500, {"error": failed[0]}, f"{self.target.shown}: _mget")
+
+    def _search_for(self, ids: Sequence[str]) -> Iterable[JSON]:
+        """Through several indices a document can only be searched for; so refresh, then search.
+
+        Without the refresh a document just written to the index before a rollover would be
+        missed, and written once more to the one after it.
+        """
+        self.refresh()
+        body = {
+            "query": {"ids": {"values": list(ids)}},
+            "size": 2 * len(ids),
+            "seq_no_primary_term": True,
+            "sort": [{"_index": "asc"}],
+        }
+        (answer,) = self._search_many([body])
+        hits: list[JSON] = answer["hits"]["hits"]
+        return hits
 
     def members(self, group: str) -> list[Record]:
         return self._ordered({"term": {"dedup.group": group}})
@@ -296,32 +445,47 @@ class ClusterStore:
         return self._ordered({"term": {"dedup.story": story}})
 
     def _ordered(self, query: JSON) -> list[Record]:
-        return sorted((self._record(hit) for hit in self._scan(query, source=True)), key=_by_order)
+        hits = self._scan({"query": query, "seq_no_primary_term": True})
+        return sorted((self._record(hit) for hit in hits), key=lambda r: r.order)
 
-    @staticmethod
-    def _record(hit: JSON) -> Record:
+    def _record(self, hit: JSON) -> Record:
         version = Version(hit["_index"], hit["_seq_no"], hit["_primary_term"])
-        return bodies.record_from(hit["_id"], hit["_source"], version)
+        if "group" not in hit["_source"].get("dedup", {}):
+            return bodies.foreign_record(
+                hit["_id"], hit["_source"], self.settings, version, self.names
+            )
+        return bodies.record_from(hit["_id"], hit["_source"], version, self.names)
+
+    def changed_since(self, moment: datetime) -> set[str]:
+        return self._all_ids({"range": {"dedup.at": {"gte": iso(moment)}}})
 
     def followers(self, ids: Iterable[str]) -> set[str]:
         wanted = list(ids)
         found: set[str] = set()
-        for part in _chunks(wanted, _BULK_DOCUMENTS):
+        for part in _chunks(wanted, _GETS):
             found |= self._all_ids(bodies.followers_query(part))
         return found - set(wanted)
 
     def put_many(self, records: Sequence[Record]) -> WriteReport:
         """New documents are created, replaced ones only where their version is the one read."""
         now = iso(datetime.now(UTC))
-        actions = []
-        for record in records:
-            id_, version = record.document.id, record.version
-            source = bodies.source_of(record, now)
-            if version is None:
-                actions.append((id_, {"create": {"_index": self._index, "_id": id_}}, source))
-            else:
-                actions.append((id_, {"index": _conditional(id_, version)}, source))
-        return self._bulk(actions)
+        return self._write(
+            [Action(r.document.id, self._put_line(r), bodies.source_of(r, now)) for r in records]
+        )
+
+    def _put_line(self, record: Record) -> JSON:
+        id_, version = record.document.id, record.version
+        if version is not None:
+            return {"index": _conditional(id_, version)}
+        if self._kind == "pattern":
+            raise StoreError(
+                f"{self.target.shown} is a pattern: nobody can tell which index a new article "
+                "belongs to; name an index, or an alias with a write index"
+            )
+        line: JSON = {"_index": self._index, "_id": id_}
+        if self._kind == "alias":
+            line["require_alias"] = True  # an alias that is gone must not come back as an index
+        return {"create": line}
 
     def link_many(self, changes: Sequence[tuple[Record, Decision]]) -> WriteReport:
         now = iso(datetime.now(UTC))
@@ -329,82 +493,43 @@ class ClusterStore:
         for record, decision in changes:
             id_ = record.document.id
             partial = {"doc": {"dedup": bodies.link_fields(decision, now)}}
-            actions.append((id_, {"update": _conditional(id_, record.version)}, partial))
-        report = self._bulk(actions)
+            actions.append(Action(id_, {"update": _conditional(id_, record.version)}, partial))
+        report = self._write(actions)
         if report.failures:
             id_, reason = next(iter(report.failures.items()))
             raise StoreError(f"{self.target.shown}: cannot link {id_}: {reason}")
         return report
 
-    def _bulk(self, actions: Sequence[tuple[str, JSON, JSON | None]]) -> WriteReport:
-        """Send, look at every item, send again what met a passing fault."""
-        conflicts: set[str] = set()
-        failures: dict[str, str] = {}
-        for part in _bulk_parts(actions):
-            left = list(part)
-            for attempt in range(_BULK_ROUNDS):
-                left = self._bulk_once(left, conflicts, failures)
-                if not left:
-                    break
-                _pause(attempt)
-            else:
-                raise StoreUnavailable(
-                    f"{self.target.shown}: {len(left)} documents, {left[0][0]} among them, were "
-                    "refused again and again; run the same command when the cluster is less busy"
-                )
-        return WriteReport(frozenset(conflicts), failures)
-
-    def _bulk_once(
-        self,
-        actions: Sequence[tuple[str, JSON, JSON | None]],
-        conflicts: set[str],
-        failures: dict[str, str],
-    ) -> list[tuple[str, JSON, JSON | None]]:
-        lines = [line for _, action, body in actions for line in (action, body) if line is not None]
-        answer = self._connection.send("POST", "/_bulk?timeout=10s", body=lines)
-        again = []
-        for action, item in zip(actions, answer["items"], strict=True):
-            ((verb, result),) = item.items()
-            status, id_ = result["status"], action[0]
-            kind = (result.get("error") or {}).get("type", "")
-            if status < 300 or (status == 404 and verb in ("update", "delete")):
-                continue
-            if status == 409:
-                conflicts.add(id_)
-            elif status in _RETRIED_ITEMS and kind != "cluster_block_exception":
-                again.append(action)
-            elif kind in ("cluster_block_exception", "index_closed_exception"):
-                raise StoreUnavailable(
-                    f"{self.target.shown} does not take writes: {result['error'].get('reason')}; "
-                    "free disk space or remove the block, then run the same command again"
-                )
-            elif kind == "index_not_found_exception":
-                raise StoreError(f"{self.target.shown}: the index is gone; run again to make it")
-            else:
-                failures[id_] = f"{kind}: {(result.get('error') or {}).get('reason', status)}"
-        return again
-
     def delete(self, ids: Iterable[str]) -> set[str]:
         wanted = list(ids)
         self.release(wanted)
         there = self.get_many(wanted)
-        self._bulk(
+        self._write(
             [
-                (id_, {"delete": {"_index": r.version.index, "_id": id_}}, None)
+                Action(id_, {"delete": {"_index": r.version.index, "_id": id_}})
                 for id_, r in there.items()
             ]
         )
         self.refresh()
         return set(there)
 
+    def _write(self, actions: Sequence[Action]) -> WriteReport:
+        if not actions:
+            return WriteReport()
+        self._ask_position()  # not into an index that is gone
+        written = bulk.write(self._connection, actions)
+        self._connection.repeated += written.repeated
+        self._own_operations += written.operations
+        return written.report()
+
     # --- searching ---------------------------------------------------------------------------
 
     def search(
         self, query: str, *, fold: Fold = "group", size: int = 10, offset: int = 0
     ) -> SearchResult:
-        if not query.strip():
+        words = bodies.words_query(query, self.names)
+        if words is None:
             return SearchResult((), 0, 0)
-        words = bodies.words_query(query)
         field = None if fold == "none" else f"dedup.{fold}"
         page, counts = self._search_many(
             [
@@ -423,7 +548,7 @@ class ClusterStore:
                 b["key"]: b["doc_count"] - 1 for b in answer["aggregations"]["groups"]["buckets"]
             }
         return SearchResult(
-            tuple(_hit(hit, copies, fold, query) for hit in hits), stories, articles
+            tuple(_hit(hit, copies, fold, query, self.names) for hit in hits), stories, articles
         )
 
     def groups(self, *, smallest: int = 2, size: int = 50) -> list[tuple[str, int]]:
@@ -441,45 +566,86 @@ class ClusterStore:
     # --- quarantine --------------------------------------------------------------------------
 
     def quarantine(self, failures: Sequence[Failure]) -> None:
+        if not failures:
+            return
+        self._make_quarantine()
         now = iso(datetime.now(UTC))
-        self._bulk(
+        written = bulk.write(
+            self._connection,
             [
-                (
+                Action(
                     f.id,
-                    {"index": {"_index": self._side_index, "_id": f.id[:400]}},
+                    {"index": {"_index": self._side_index, "_id": _entry_id(f.id)}},
                     {**f.to_json(), "at": now, "document": _kept(f.document)},
                 )
                 for f in failures
-            ]
+            ],
         )
+        if written.failures:
+            id_, reason = next(iter(written.failures.items()))
+            raise StoreError(f"{self._side_index}: cannot keep {id_}: {reason}")
+
+    def _make_quarantine(self) -> None:
+        if self._has_quarantine:
+            return
+        body = {"mappings": bodies.quarantine_mapping()}
+        try:
+            self._connection.send("PUT", path_of(self._side_index), body=body)
+        except ClusterRefused as refusal:
+            if refusal.type != "resource_already_exists_exception":
+                raise
+        self._has_quarantine = True
 
     def quarantined(self) -> list[Failure]:
+        entries: list[JSON] = []
+        body: JSON = {"size": _PAGE, "sort": [{"at": "asc"}, {"_doc": "asc"}]}
         try:
             self._connection.send("POST", path_of(self._side_index, "_refresh"))
-            answer = self._connection.send(
-                "POST", path_of(self._side_index, "_search"), body={"size": 10_000}
-            )
+            while True:
+                answer = self._connection.send(
+                    "POST", path_of(self._side_index, "_search"), body=body
+                )
+                hits = answer["hits"]["hits"]
+                entries += (hit["_source"] for hit in hits)
+                if len(hits) < _PAGE:
+                    break
+                body["search_after"] = hits[-1]["sort"]
         except ClusterRefused as refusal:
-            if refusal.status == 404:
-                return []
-            raise
-        sources = sorted((h["_source"] for h in answer["hits"]["hits"]), key=lambda s: s["at"])
+            if refusal.status != 404:
+                raise
         return [
             Failure(
-                s["id"],
-                s["where"],
-                s["reason"],
-                s["final"],
-                Document.from_json(s["document"]) if s.get("document") else None,
+                entry["id"],
+                entry["where"],
+                entry["reason"],
+                entry["final"],
+                Document.from_json(entry["document"]) if entry.get("document") else None,
             )
-            for s in sources
+            for entry in entries
         ]
 
     def release(self, ids: Iterable[str]) -> None:
-        entries = {f.id for f in self.quarantined()} & set(ids)
-        self._bulk(
-            [(i, {"delete": {"_index": self._side_index, "_id": i[:400]}}, None) for i in entries]
-        )
+        """Deleting blindly is cheap, asking for each batch is not; nearly always there is none."""
+        wanted = list(ids)
+        if self._has_quarantine is None:
+            self._has_quarantine = self._side_index_exists()
+        if wanted and self._has_quarantine:
+            bulk.write(
+                self._connection,
+                [
+                    Action(id_, {"delete": {"_index": self._side_index, "_id": _entry_id(id_)}})
+                    for id_ in wanted
+                ],
+            )
+
+    def _side_index_exists(self) -> bool:
+        try:
+            self._connection.send("GET", path_of(self._side_index, "_mapping"))
+        except ClusterRefused as refusal:
+            if refusal.status == 404:
+                return False
+            raise
+        return True
 
     # --- looking after -----------------------------------------------------------------------
 
@@ -515,31 +681,42 @@ class ClusterStore:
         missing = self._count({"bool": {"must_not": {"exists": {"field": "dedup.group"}}}})
         if missing:
             problems.append(f"{missing} documents have no group: `esdedup sweep` gives them one")
+        return problems + self._check_formats() + self._check_groups()
+
+    def _check_formats(self) -> list[str]:
         mine = self.settings.fingerprint_of_format()
-        other = {
-            "bool": {
-                "must": {"exists": {"field": "dedup.group"}},
-                "must_not": {"term": {"dedup.format": mine}},
-            }
+        body = {
+            "size": 0,
+            "query": {"bool": {"must_not": {"term": {"dedup.role": "unprocessed"}}}},
+            "aggs": {"formats": {"terms": {"field": "dedup.format"}}},
         }
-        if count := self._count(other):
-            problems.append(f"{count} documents have another format than {mine}: index them again")
-        return problems + self._check_groups()
+        (answer,) = self._search_many([body])
+        return [
+            f"{b['doc_count']} documents have format {b['key']}, the settings say {mine}: index "
+            "them again"
+            for b in answer["aggregations"]["formats"]["buckets"]
+            if b["key"] != mine
+        ]
 
     def _check_groups(self) -> list[str]:
         """One pass over the links: every group is led by the document it is named after."""
-        fields = ["dedup.group", "dedup.role", "dedup.story"]
-        links = {
-            hit["_id"]: hit["_source"]["dedup"]
-            for hit in self._scan({"exists": {"field": "dedup.group"}}, source=fields)
+        search = {
+            "query": {"exists": {"field": "dedup.group"}},
+            "_source": ["dedup.group", "dedup.role", "dedup.story", "dedup.canonical"],
         }
+        links = {hit["_id"]: hit["_source"]["dedup"] for hit in self._scan(search)}
         problems = []
         for id_, link in links.items():
             leader = links.get(link["group"])
-            if leader is None or leader["role"] == "duplicate":
-                problems.append(f"group without an original: {link['group']} (of {id_})")
-            elif link["role"] != "duplicate" and link["group"] != id_:
+            leads = link["role"] != "duplicate"
+            if link["canonical"] != leads:
+                problems.append(f"canonical is {link['canonical']} for a {link['role']}: {id_}")
+            if leads and link["group"] != id_:
                 problems.append(f"leader outside its own group: {id_}")
+            elif not leads and link["group"] == id_:
+                problems.append(f"duplicate that leads: {id_}")
+            elif leader is None or leader["role"] == "duplicate":
+                problems.append(f"group without an original: {link['group']} (of {id_})")
             elif link["story"] != leader["story"]:
                 problems.append(f"story other than its group's: {id_}")
         return problems[:20]
@@ -558,38 +735,39 @@ def _conditional(id_: str, version: Version) -> JSON:
     }
 
 
-def _bulk_parts(
-    actions: Sequence[tuple[str, JSON, JSON | None]],
-) -> Iterator[list[tuple[str, JSON, JSON | None]]]:
-    """Requests of a bounded number of documents and, roughly, of bytes."""
-    part: list[tuple[str, JSON, JSON | None]] = []
-    size = 0
-    for action in actions:
-        part.append(action)
-        size += len(str((action[2] or {}).get("text", ""))) + 2_000
-        if len(part) >= _BULK_DOCUMENTS or size >= _BULK_BYTES:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part
+def _position(indices: Mapping[str, JSON]) -> Position:
+    primaries: dict[tuple[str, str], str] = {}
+    operations = 0
+    for name, entry in indices.items():
+        for shard, copies in entry.get("shards", {}).items():
+            for copy in copies:
+                if copy["routing"]["primary"]:
+                    primaries[name, shard] = copy["routing"]["node"]
+                    operations += copy["seq_no"]["max_seq_no"] + 1
+    return Position({n: entry["uuid"] for n, entry in indices.items()}, primaries, operations)
 
 
-def _pause(attempt: int) -> None:
-    time.sleep(min(0.1 * 2**attempt, 5.0))
+def _is_pattern(name: str) -> bool:
+    return "*" in name or "," in name
+
+
+def _entry_id(id_: str) -> str:
+    """Of a quarantine entry: file names can be longer than an id may be."""
+    if len(id_.encode()) <= MAX_ID_BYTES:
+        return id_
+    return hashlib.blake2b(id_.encode(), digest_size=16).hexdigest()
 
 
 def _kept(document: Document | None) -> JSON | None:
     return document.to_json() if document else None
 
 
-def _by_order(record: Record) -> tuple[int, str]:
-    return record.order
-
-
-def _hit(hit: JSON, copies: Mapping[str, int], fold: Fold, query: str) -> Hit:
+def _hit(
+    hit: JSON, copies: Mapping[str, int], fold: Fold, query: str, names: bodies.Names
+) -> Hit:
     source = hit["_source"]
     dedup = source["dedup"]
-    document = bodies.record_from(hit["_id"], source, None).document
+    document = bodies.document_from(hit["_id"], source, names)
     folded = dedup[fold] if fold != "none" else ""
     return Hit(
         document=document,

@@ -6,6 +6,7 @@ The user's fields are read by their own names and never written: a partial updat
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,9 +15,11 @@ from typing import Any
 from esdedup.errors import StoreError
 from esdedup.model import JSON, iso
 from esdedup.stores import Record, WriteReport, bodies, templates
+from esdedup.stores.bulk import Action
 from esdedup.stores.cluster import ClusterStore, Version, _conditional
 from esdedup.stores.connection import ClusterRefused, path_of
 
+_ID_PAGE = 5_000
 _KEEP_ALIVE = "5m"  # longer than the slowest batch takes between two pages
 _DATES = ("date", "date_nanos")
 # Types that sort in the order of time where they hold it: ISO 8601 does, as numbers do.
@@ -25,16 +28,20 @@ _SORTABLE = (*_DATES, "long", "integer", "unsigned_long", "double", "keyword")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of several equal parts of an index, by a hash of the id."""
+    """One of several equal parts of an index, by a hash of the id.
+
+    The engines' own slices do not serve: Elasticsearch cuts a point in time by position, which
+    differs from reader to reader, and refuses `_id` there.
+    """
 
     number: int = 1
     of: int = 1
 
-    def body(self) -> JSON:
-        """By default Elasticsearch cuts by position, which differs from reader to reader."""
-        if self.of == 1:
-            return {}
-        return {"slice": {"field": "_id", "id": self.number - 1, "max": self.of}}
+    def holds(self, id_: str) -> bool:
+        return zlib.crc32(id_.encode()) % self.of == self.number - 1
+
+
+WHOLE = Part()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +81,6 @@ def every_query(*filters: JSON) -> JSON:
     return {"bool": {"filter": list(filters) or [{"match_all": {}}]}}
 
 
-def changed_query(since: datetime) -> JSON:
-    """Documents whose link was written since then."""
-    return {"range": {"dedup.at": {"gte": iso(since)}}}
-
-
 def _has_group() -> JSON:
     return {"exists": {"field": "dedup.group"}}
 
@@ -109,20 +111,23 @@ class ExistingIndex:
                 return TimeField(name, mapped[name])
         return None
 
-    def recorded_fields(self) -> dict[str, str]:
+    def told_fields(self) -> dict[str, str]:
         """The names told to an earlier `backfill`, so that nobody has to tell them again."""
         for mapping in (self.store._mappings() or {}).values():
-            told = mapping.get("_meta", {}).get("esdedup", {}).get("fields")
-            if told:
+            if told := mapping.get("_meta", {}).get("esdedup", {}).get("told"):
                 return dict(told)
         return {}
 
-    def record_fields(self, told: Mapping[str, str]) -> None:
+    def record_names(self, told: Mapping[str, str], names: bodies.Names) -> None:
+        """In the mapping: `told` for the next backfill, all names for reading and searching."""
+        entry = {"told": dict(told), "names": {ours: list(n) for ours, n in names.items()}}
         for index, mapping in (self.store._mappings() or {}).items():
             meta = mapping.get("_meta", {})
-            ours = {**meta.get("esdedup", {}), "fields": dict(told)}
-            body = {"_meta": {**meta, "esdedup": ours}}
-            self._send("PUT", path_of(index, "_mapping"), body=body)
+            ours = meta.get("esdedup", {})
+            if {k: ours.get(k) for k in entry} != entry:
+                body = {"_meta": {**meta, "esdedup": {**ours, **entry}}}
+                self._send("PUT", path_of(index, "_mapping"), body=body)
+        self.store.names = entry["names"]
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -136,9 +141,28 @@ class ExistingIndex:
         size: int,
         source: Sequence[str],
         time: TimeField | None = None,
-        part: Part = Part(),
+        part: Part = WHOLE,
     ) -> Iterator[list[JSON]]:
-        """Hits in the order of time from one point in time; without a date they come last."""
+        """Documents in the order of time, those without a date last, `size` at once."""
+        if part.of == 1:
+            yield from self._hits(query, size, time, {"includes": list(source)})
+            return
+        # All ids are read, which is cheap, and only the documents of this part.
+        own: list[JSON] = []
+        for hits in self._hits(query, _ID_PAGE, time, False):
+            own += [hit for hit in hits if part.holds(hit["_id"])]
+            while len(own) >= size:
+                yield self._fetch(own[:size], source)
+                del own[:size]
+        if own:
+            yield self._fetch(own, source)
+
+    def _hits(
+        self, query: JSON, size: int, time: TimeField | None, source: JSON | bool
+    ) -> Iterator[list[JSON]]:
+        """All hits from one point in time."""
+        # OpenSearch adds no tie-break, and its `_shard_doc` repeats across indices.
+        order = [*([time.sort()] if time else []), {"_index": "asc"}, {"_shard_doc": "asc"}]
         pit = self.store._open_pit()
         try:
             after: list[Any] | None = None
@@ -146,17 +170,13 @@ class ExistingIndex:
                 body: JSON = {
                     "size": size,
                     "query": query,
-                    "_source": {"includes": list(source)},
+                    "_source": source,
                     "track_total_hits": False,
                     "pit": {"id": pit, "keep_alive": _KEEP_ALIVE},
-                    # OpenSearch adds no tie-break, and its `_shard_doc` repeats across indices.
-                    "sort": [*([time.sort()] if time else []), {"_index": "asc"},
-                             {"_shard_doc": "asc"}],
+                    "sort": order,
                     "seq_no_primary_term": True,
-                    **part.body(),
-                }  # fmt: skip
-                if after is not None:
-                    body["search_after"] = after
+                    **({} if after is None else {"search_after": after}),
+                }
                 answer = self._send(
                     "POST", "/_search", params={"allow_partial_search_results": "false"}, body=body
                 )
@@ -170,8 +190,15 @@ class ExistingIndex:
         finally:
             self.store._close_pit(pit)
 
-    def changed_since(self, since: datetime) -> set[str]:
-        return self.store._all_ids(changed_query(since))
+    def _fetch(self, hits: Sequence[JSON], source: Sequence[str]) -> list[JSON]:
+        """The documents of these hits as they are now; `sort` is kept from the hit."""
+        docs = [{"_index": h["_index"], "_id": h["_id"], "_source": list(source)} for h in hits]
+        answer = self._send("POST", "/_mget", body={"docs": docs})
+        return [
+            {**doc, "sort": hit["sort"]}
+            for hit, doc in zip(hits, answer["docs"], strict=True)
+            if doc.get("found")
+        ]
 
     # --- writing -------------------------------------------------------------------------------
 
@@ -185,8 +212,8 @@ class ExistingIndex:
             if id_ in resigned:  # a partial update merges: what is not named stays
                 dedup = {**dict.fromkeys(bodies.KEY_FIELDS.values()), **dedup}
             update = {"update": _conditional(id_, record.version)}
-            actions.append((id_, update, {"doc": {"dedup": dedup}}))
-        return self.store._bulk(actions)
+            actions.append(Action(id_, update, {"doc": {"dedup": dedup}}))
+        return self.store._write(actions)
 
     # --- state of a run ------------------------------------------------------------------------
 
@@ -199,7 +226,7 @@ class ExistingIndex:
             raise
         return State(answer["_source"], (answer["_seq_no"], answer["_primary_term"]))
 
-    def write_state(self, name: str, values: JSON, *, over: State | None = None) -> None:
+    def write_state(self, name: str, values: JSON) -> None:
         """Blindly: only one process writes this document."""
         self._make_state_index()
         self._send("PUT", path_of(self._state, "_doc", name), body=values)

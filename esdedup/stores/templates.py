@@ -38,12 +38,12 @@ def index(settings: Settings, *, store: str, name: str = DEFAULT_NAME) -> JSON:
 
 
 def state_index(store: str) -> str:
-    """Where the progress of `backfill` is kept: a name that no pattern of the store matches.
+    """Where the progress of `backfill` is kept: like the quarantine, no pattern matches it."""
+    return bodies.quarantine_index(store).replace("quarantine", "state", 1)
 
-    Were it called `news-…`, a store on `news-*` would take it for articles.
-    """
-    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in store)
-    return f"esdedup-state-{plain.strip('-')}"
+
+def _names(store: str) -> list[str]:
+    return [*patterns(store), state_index(store), bodies.quarantine_index(store)]
 
 
 def elasticsearch_role(store: str) -> JSON:
@@ -52,14 +52,14 @@ def elasticsearch_role(store: str) -> JSON:
         "cluster": [],
         "indices": [
             {
-                "names": [*patterns(store), state_index(store)],
+                "names": _names(store),
                 "privileges": [
                     "read",
                     "write",
                     "view_index_metadata",
                     "create_index",
                     "maintenance",  # refresh
-                    "monitor",  # the size in `stats`
+                    "monitor",  # whether others write as well
                     # Adds our fields to an index that is there; `manage` would allow far more.
                     "indices:admin/mapping/put",
                 ],
@@ -84,7 +84,7 @@ def opensearch_roles(store: str) -> JSON:
             ],
             "index_permissions": [
                 {
-                    "index_patterns": [*patterns(store), state_index(store)],
+                    "index_patterns": _names(store),
                     "allowed_actions": [
                         "read",
                         "write",

@@ -34,9 +34,10 @@ class Newsroom:
 
     def _fresh(self) -> list[str]:
         words = self._random.choices(self._vocabulary, cum_weights=self._weights, k=self._words)
-        for place in range(9, len(words), 10):  # numbers and sentence ends, as news has them
-            number = str(self._random.randrange(999))
-            words[place] = f"{words[place]}." if place % 20 == 9 else number
+        for place in range(19, len(words), 20):
+            words[place] += "."
+        for place in range(9, len(words), 30):  # English news has about 13 numbers in 400 words
+            words[place] = str(self._random.randrange(999))
         self._recent = [*self._recent[-500:], words]
         return words
 

@@ -33,8 +33,10 @@ def _json(value: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    head = "# Add to config/opensearch-security/roles.yml, or PUT _plugins/_security/api/roles/NAME\n"
-    return head + yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    head = (
+        "# Add to config/opensearch-security/roles.yml, or PUT _plugins/_security/api/roles/NAME\n"
+    )
+    return head + str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
 
 
 if __name__ == "__main__":

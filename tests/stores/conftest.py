@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store
+from esdedup.stores.bodies import quarantine_index
+from tests.servers import Cluster, Server
 
 
 @dataclass
@@ -39,7 +42,13 @@ class Backend:
             store.close()
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(
+    params=[
+        "sqlite",
+        pytest.param("elasticsearch", marks=pytest.mark.servers),
+        pytest.param("opensearch", marks=pytest.mark.servers),
+    ]
+)
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
     made: Backend = request.getfixturevalue(f"{request.param}_backend")
     yield made
@@ -93,3 +102,55 @@ def sqlite_backend(tmp_path: Path) -> Backend:
             ),
         },
     )
+
+
+@pytest.fixture
+def elasticsearch_backend(elasticsearch_server: Server) -> Iterator[Backend]:
+    yield from cluster_backend(elasticsearch_server)
+
+
+@pytest.fixture
+def opensearch_backend(opensearch_server: Server) -> Iterator[Backend]:
+    yield from cluster_backend(opensearch_server)
+
+
+def cluster_backend(server: Server | Cluster) -> Iterator[Backend]:
+    index = new_index()
+
+    def change(id_: str, **values: object) -> Callable[[], None]:
+        def deed() -> None:
+            body = {"doc": {"dedup": values}}
+            answer = server.http("POST", f"/{index}/_update/{id_}?refresh=true", body)
+            assert answer.status == 200, answer.text
+
+        return deed
+
+    def wipe() -> None:
+        for name in (index, quarantine_index(index)):
+            assert server.http("DELETE", f"/{name}").status in (200, 404)
+
+    def take_away() -> None:
+        assert server.http("DELETE", f"/{index}/_doc/a?refresh=true").status == 200
+
+    def add_foreign() -> None:
+        server.http("PUT", f"/{index}/_doc/z?refresh=true", {"title": "by another route"})
+
+    yield Backend(
+        url=f"{server.product}+{server.url}/{index}",
+        wipe=wipe,
+        damages={
+            "group without an original: a": take_away,
+            "leader outside its own group: c": change("c", group="a"),
+            "duplicate that leads: c": change("c", role="duplicate"),
+            "story other than its group's: b": change("b", story="c"),
+            "canonical is True for a duplicate: b": change("b", canonical=True),
+            "1 documents have no group": add_foreign,
+            "documents have format 0123456789ab": change("c", format="0123456789ab"),
+        },
+    )
+    wipe()
+
+
+def new_index() -> str:
+    """A name that no other test uses."""
+    return f"own-{uuid.uuid4().hex[:12]}"

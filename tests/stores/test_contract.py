@@ -13,7 +13,7 @@ from esdedup.errors import SettingsError, SettingsMismatch, StoreError
 from esdedup.model import Decision, Document, Evidence, Failure, Link, Signature
 from esdedup.numbers import NumberChange, NumberContext
 from esdedup.settings import Settings
-from esdedup.stores import Fold, Probe, Record, Store
+from esdedup.stores import Fold, Probe, Record, Store, WriteReport
 from tests.stores.conftest import Backend
 
 FORMAT = Settings().fingerprint_of_format()
@@ -54,8 +54,12 @@ def update(id_: str, moment: int, of: str, story: str) -> Record:
 
 
 def put(store: Store, *records: Record) -> None:
+    """As the pipeline does: what is replaced is replaced in the version that was read."""
     with store.transaction():
-        store.put_many(records)
+        there = store.get_many(r.document.id for r in records)
+        versions = {id_: old.version for id_, old in there.items()}
+        report = store.put_many([replace(r, version=versions.get(r.document.id)) for r in records])
+        assert report == WriteReport()
     store.refresh()
 
 

@@ -1,0 +1,484 @@
+"""Signatures, groups and roles for an index that is full of news already, in place.
+
+Articles are read in the order of time, so that the earliest becomes the original at once and
+little has to be relinked; the order does not change the result. Each batch is signed, decided,
+written on the condition that nobody changed the document meanwhile, and settled; then the next.
+A run that was stopped goes on where it was, on any machine: what is done is told by the documents
+themselves, the rest by a small document beside the index.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from esdedup.errors import InputError, StoreError
+from esdedup.linking import settle
+from esdedup.model import JSON, Decision, Document, Failure, order_of
+from esdedup.pipeline import Deduplicator, empty_signature
+from esdedup.readers.records import FieldMap, moment, to_document
+from esdedup.signing import Signed, prepare
+from esdedup.stores import Record, bodies
+from esdedup.stores.existing import (
+    WHOLE,
+    ExistingIndex,
+    Part,
+    State,
+    TimeField,
+    every_query,
+    source_of,
+    unsigned_query,
+    version_of,
+)
+from esdedup.workers import Workers
+
+# Pages are large; articles are not.
+_PAGES_AT_ONCE = 50
+# Clocks of several machines differ; looking at a link once more costs little.
+OVERLAP = timedelta(minutes=5)
+# Each pass takes what was written during the one before it; a few are enough unless articles
+# come faster than they are signed, and then `sweep` is the remedy.
+_MAX_PASSES = 50
+_SAMPLE = 1_000
+_RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to work on."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)  # ours -> theirs
+    part: Part = WHOLE
+    since: datetime | None = None
+    until: datetime | None = None
+    restart: bool = False  # sign again what is signed
+    throttle: float = 0.0  # documents a second; 0 is no limit
+
+    def to_json(self) -> JSON:
+        """What slices of one run have in common."""
+        return {
+            "fields": dict(self.fields),
+            "since": self.since.isoformat() if self.since else None,
+            "until": self.until.isoformat() if self.until else None,
+            "restart": self.restart,
+        }
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run is; the same object is handed out after every batch."""
+
+    total: int = 0
+    done: int = 0
+    roles: Counter[str] = field(default_factory=Counter)
+    relinked: int = 0
+    changed_meanwhile: int = 0  # left to the next pass
+    passes: int = 0
+    resumed: bool = False
+    failures: dict[str, str] = field(default_factory=dict)  # refused by the server: id -> reason
+
+    def to_json(self) -> JSON:
+        return {
+            "documents": self.done,
+            "roles": dict(self.roles),
+            "relinked": self.relinked,
+            "passes": self.passes,
+            "resumed": self.resumed,
+            "failures": dict(self.failures),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run would do, from counting and from a sample."""
+
+    documents: int
+    unsigned: int
+    sampled: int
+    without_text: int
+    without_date: int
+    fields: dict[str, str]
+    time_field: str | None
+    example: str = ""
+
+    def to_json(self) -> JSON:
+        return {
+            "documents": self.documents,
+            "to_do": self.unsigned,
+            "sampled": self.sampled,
+            "without_text": self.without_text,
+            "without_date": self.without_date,
+            "fields": self.fields,
+            "time_field": self.time_field,
+            "example": self.example,
+        }
+
+
+class Backfill:
+    """One run over one index, or over one part of it."""
+
+    def __init__(
+        self,
+        deduplicator: Deduplicator,
+        plan: Plan,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        from esdedup.stores.cluster import ClusterStore
+
+        store = deduplicator.store
+        if not isinstance(store, ClusterStore):
+            raise StoreError("every article in an SQLite store is signed: there is nothing to do")
+        if "id" in plan.fields:
+            raise InputError("the id of an article is its _id: --field id=… cannot be used here")
+        self._deduplicator = deduplicator
+        self._settings = deduplicator.settings
+        self._index = ExistingIndex(store)
+        self._plan = replace(plan, fields={**self._index.told_fields(), **plan.fields})
+        self._names = FieldMap(self._plan.fields)
+        self._mapped = self._index.mapped()
+        self._time = self._index.time_field(self._mapped, self._names.names("published"))
+        self._sleep = sleep
+        self._filters = self._time_filters()
+
+    # --- before a run --------------------------------------------------------------------------
+
+    def preview(self) -> Preview:
+        """Nothing is written."""
+        query = self._query()
+        sample: list[JSON] = []
+        for hits in self._pages(query):
+            sample += hits
+            if len(sample) >= _SAMPLE:
+                break
+        read = [self._document(hit) for hit in sample[:_SAMPLE]]
+        texts = [d for d in read if isinstance(d, Document)]
+        return Preview(
+            documents=self._index.count(every_query()),
+            unsigned=self._index.count(query),
+            sampled=len(read),
+            without_text=len(read) - len(texts),
+            without_date=sum(d.published is None for d in texts),
+            fields=self._used_names(sample[:_SAMPLE]),
+            time_field=self._time.name if self._time else None,
+            example=next((d.reason for d in read if isinstance(d, Failure)), ""),
+        )
+
+    def _used_names(self, hits: Sequence[JSON]) -> dict[str, str]:
+        """Which of the names each of our fields was found under, in this sample."""
+        found: dict[str, str] = {}
+        for ours in ("title", "text", "published", "lang", "url"):
+            for name in self._names.names(ours):
+                if any(bodies.at_path(source_of(hit), name) not in (None, "") for hit in hits):
+                    found[ours] = name
+                    break
+        return found
+
+    def _mapped_names(self) -> dict[str, list[str]]:
+        """Those of the names that the index has; the told ones whether mapped or not."""
+        found = {}
+        for ours in ("title", "text", "url", "source", "lang", "published"):
+            names = self._names.names(ours)
+            told = ours in self._plan.fields
+            if mapped := [name for name in names if told or name in self._mapped]:
+                found[ours] = mapped
+        return found
+
+    # --- a run ---------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[Progress]:
+        """Batch by batch; stopping between two of them loses nothing."""
+        names = self._mapped_names()
+        if self._plan.fields or any(list(found) != [ours] for ours, found in names.items()):
+            self._index.record_names(self._plan.fields, names)
+        run = self._join_run()
+        progress = Progress(total=self._count())
+        state = self._resume(run, progress)
+        yield from self._passes(run["started"], progress, state)
+        self._finish(run, state)
+
+    def catch_up(self) -> Iterator[Progress]:
+        """Only what has no place yet, seen first now; nothing is recorded."""
+        now = time.time_ns() // 1000
+        yield from self._passes(now, Progress(total=self._count()), None)
+
+    def _passes(
+        self, first_seen: int, progress: Progress, state: JSON | None
+    ) -> Iterator[Progress]:
+        """Until a pass finds nothing: articles that come in meanwhile are taken as well."""
+        with Workers(1, prepare, self._settings) as pool:
+            for number in range(1, _MAX_PASSES + 1):
+                progress.passes = number
+                before = progress.done
+                everything = self._plan.restart and number == 1
+                position = state["position"] if state else None
+                for hits in self._pages(self._query(everything=everything, after=position)):
+                    wanted = [h for h in hits if everything or self._is_wanted(h, progress)]
+                    if wanted:
+                        started, at = time.monotonic(), datetime.now(UTC)
+                        self._batch(wanted, first_seen, pool, progress)
+                        if state is not None:
+                            place = _position(hits, self._time) if everything else None
+                            state |= {"at": at.isoformat(), "position": place}
+                            self._save(state, progress)
+                        yield progress
+                        self._wait(len(wanted), started)
+                self._index.store.refresh()
+                if progress.done == before and not everything:
+                    return
+
+    def _batch(
+        self,
+        hits: Sequence[JSON],
+        first_seen: int,
+        pool: Workers[Signed | Failure],
+        progress: Progress,
+    ) -> None:
+        read = [self._document(hit) for hit in hits]
+        signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
+        pairs = list(zip(hits, signed, strict=True))
+        records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
+        failed = [self._failed(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
+        decided = [*self._deduplicator._decide(records), *failed]
+        old = self._old_records(hits)
+        touched = self._deduplicator._touched_by_replacing(list(old.values()))
+        report = self._index.annotate_many(decided, set(old))
+        written = [r for r in decided if report.accepted(r.document.id)]
+        ids = {r.document.id for r in written}
+        # Written anew by another program, an original may have lost what its copies lean on.
+        touched |= self._index.store.followers(ids)
+        relinked = self._deduplicator._settle(touched, ids)
+        self._count_roles(written, relinked, progress)
+        progress.failures.update(report.failures)
+        progress.changed_meanwhile += len(report.conflicts)
+        progress.total = max(progress.total, progress.done)
+
+    def _count_roles(
+        self, written: Sequence[Record], relinked: Mapping[str, Decision], progress: Progress
+    ) -> None:
+        ids = {r.document.id for r in written}
+        for record in written:
+            decision = relinked.get(record.document.id, record.decision)
+            progress.roles[decision.role] += 1
+        progress.done += len(ids)
+        progress.relinked += len(set(relinked) - ids)
+
+    def _is_wanted(self, hit: JSON, progress: Progress) -> bool:
+        """Not what the server refused before, nor what was signed since the page was listed."""
+        dedup = source_of(hit).get("dedup") or {}
+        signed = dedup.get("format") == self._settings.fingerprint_of_format() and "group" in dedup
+        return not signed and hit["_id"] not in progress.failures
+
+    # --- documents -----------------------------------------------------------------------------
+
+    def _document(self, hit: JSON) -> Document | Failure:
+        """The article under its `_id`, whatever its fields are called."""
+        own = {k: v for k, v in source_of(hit).items() if k not in ("dedup", "id")}
+        return to_document({**own, "id": hit["_id"]}, hit["_id"], self._names)
+
+    def _record(self, hit: JSON, signed: Signed, first_seen: int) -> Record:
+        id_ = hit["_id"]
+        first_seen = _first_seen(hit, first_seen)
+        undecided = Decision(id_, "original", id_, id_)
+        document = replace(signed.document, html=None)
+        order = self._deduplicator._order(document, first_seen)
+        return Record(document, signed.signature, order, first_seen, undecided, version_of(hit))
+
+    def _failed(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
+        """An own group, or a collapse would fold all articles without a text into one."""
+        id_ = hit["_id"]
+        first_seen = _first_seen(hit, first_seen)
+        own = {k: v for k, v in source_of(hit).items() if k != "dedup"}
+        published = moment(self._names.take(own, "published"))
+        return Record(
+            Document(id_),
+            empty_signature(self._settings),
+            order_of(published, first_seen, id_),
+            first_seen,
+            Decision(id_, "unprocessed", id_, id_, reason=failure.reason),
+            version_of(hit),
+        )
+
+    def _old_records(self, hits: Sequence[JSON]) -> dict[str, Record]:
+        """Documents that had a place before they are signed again."""
+        marked = [h["_id"] for h in hits if "moment" in (source_of(h).get("dedup") or {})]
+        return self._index.store.get_many(marked) if marked else {}
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def _query(self, *, everything: bool = False, after: Any = None) -> JSON:
+        if not everything:
+            return unsigned_query(self._settings.fingerprint_of_format(), *self._filters)
+        filters = [*self._filters]
+        if self._time is not None and after is not None:
+            filters.append(_from_position(self._time, after))
+        return every_query(*filters)
+
+    def _pages(self, query: JSON) -> Iterator[list[JSON]]:
+        ours = ["title", "text", "lang", "published", "url", "source"]
+        size = self._settings.batch
+        if not any(name in self._mapped for name in self._names.names("text")):
+            ours.append("html")
+            size = min(size, _PAGES_AT_ONCE)
+        if self._plan.throttle:  # short steps, not a burst every minute
+            size = max(1, min(size, round(self._plan.throttle)))
+        names = [name for field_ in ours for name in self._names.names(field_)]
+        return self._index.pages(
+            query, size=size, source=[*names, "dedup"], time=self._time, part=self._plan.part
+        )
+
+    def _time_filters(self) -> list[JSON]:
+        plan = self._plan
+        if plan.since is None and plan.until is None:
+            return []
+        if self._time is None or not self._time.is_date:
+            wanted = ", ".join(self._names.names("published"))
+            raise InputError(
+                f"--since and --until need a field of type date (looked for {wanted}); name it: "
+                "--field published=NAME"
+            )
+        return [self._time.range(plan.since, plan.until)]
+
+    def _count(self) -> int:
+        """Of this part, roughly: a hash cuts evenly."""
+        whole = self._index.count(self._query(everything=self._plan.restart))
+        return round(whole / self._plan.part.of)
+
+    def _wait(self, documents: int, started: float) -> None:
+        if self._plan.throttle:
+            left = documents / self._plan.throttle - (time.monotonic() - started)
+            if left > 0:
+                self._sleep(left)
+
+    # --- the state of a run --------------------------------------------------------------------
+
+    @property
+    def _state_name(self) -> str:
+        return _state_name(self._plan.part)
+
+    def _join_run(self) -> JSON:
+        """The run that is under way, or a new one.
+
+        Its start is the moment of every article without a date, so that several slices, on
+        several machines, put the articles into one order.
+        """
+        wanted = {
+            "parts": self._plan.part.of,
+            "format": self._settings.fingerprint_of_format(),
+            "plan": self._plan.to_json(),
+        }
+        for _ in range(10):
+            old = self._index.read_state(_RUN)
+            if old is not None and self._is_under_way(old, wanted):
+                return old.values
+            values = {**wanted, "started": time.time_ns() // 1000, "finished": False}
+            if self._index.replace_state(_RUN, values, old):
+                return values
+        raise StoreError("another backfill keeps starting on this index; try again when it is done")
+
+    def _is_under_way(self, run: State, wanted: JSON) -> bool:
+        values = run.values
+        if values["finished"] or any(values[name] != wanted[name] for name in wanted):
+            return False
+        mine = self._index.read_state(self._state_name)
+        # Done here and asked to sign all again: that is the next run.
+        return not (self._plan.restart and _is_finished(mine, values))
+
+    def _resume(self, run: JSON, progress: Progress) -> JSON:
+        """The state of this part; a batch that was cut short is settled first."""
+        found = self._index.read_state(self._state_name)
+        if found is None or found.values["run"] != run["started"]:
+            state = {"run": run["started"], "at": datetime.now(UTC).isoformat(), "position": None}
+        else:
+            state = dict(found.values)
+            progress.resumed = not state["finished"]
+            since = datetime.fromisoformat(state["at"])
+            progress.relinked += len(settle_since(self._deduplicator, since))
+        self._save(state, progress)
+        return state
+
+    def _save(self, state: JSON, progress: Progress) -> None:
+        state |= {"finished": False, "documents": progress.done, "total": progress.total}
+        self._index.write_state(self._state_name, state)
+
+    def _finish(self, run: JSON, state: JSON) -> None:
+        self._index.write_state(self._state_name, {**state, "finished": True})
+        for number in range(1, self._plan.part.of + 1):
+            part = Part(number, self._plan.part.of)
+            if not _is_finished(self._index.read_state(_state_name(part)), run):
+                return
+        current = self._index.read_state(_RUN)
+        if current is not None and current.values["started"] == run["started"]:
+            self._index.replace_state(_RUN, {**run, "finished": True}, current)
+
+
+def settle_since(deduplicator: Deduplicator, since: datetime) -> dict[str, Decision]:
+    """Look again at every link written since then: a run may have died before it settled them."""
+    deduplicator.store.refresh()
+    dirty = deduplicator.store.changed_since(since - OVERLAP)
+    return settle(deduplicator.store, dirty, dirty)
+
+
+def sweep(
+    deduplicator: Deduplicator,
+    since: datetime,
+    *,
+    fields: Mapping[str, str] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Progress:
+    """Sign what came in by another route, and settle what a crash left half done.
+
+    An SQLite file writes whole batches or nothing, so there only the second is looked at.
+    """
+    progress = Progress()
+    if not deduplicator.store.serial:
+        deduplicator.store.refresh()
+        for latest in Backfill(deduplicator, Plan(fields=fields or {})).catch_up():
+            progress = latest
+            if stopped():
+                return progress
+    progress.relinked += len(settle_since(deduplicator, since))
+    return progress
+
+
+def _is_finished(state: State | None, run: JSON) -> bool:
+    if state is None or state.values["run"] != run["started"]:
+        return False
+    return bool(state.values["finished"])
+
+
+def _state_name(part: Part) -> str:
+    return f"part-{part.number}-of-{part.of}"
+
+
+def _first_seen(hit: JSON, otherwise: int) -> int:
+    """Arrival is a fact: it stays when an article is signed again."""
+    known = (source_of(hit).get("dedup") or {}).get("first_seen")
+    return known if isinstance(known, int) else otherwise
+
+
+def _position(hits: Iterable[JSON], time_field: TimeField | None) -> JSON | None:
+    """How far a run that signs everything again has come."""
+    if time_field is None or time_field.type == "date_nanos":  # its sort values are no dates
+        return None
+    *_, last = hits
+    value = last["sort"][0]
+    # Without a date the engines sort by the largest or smallest number there is.
+    dated = isinstance(value, str) or (value is not None and abs(value) < 1 << 62)
+    return {"value": value if dated else None}
+
+
+def _from_position(time_field: TimeField, position: JSON) -> JSON:
+    """From there on, the same moment included; then everything without a date."""
+    missing: JSON = {"bool": {"must_not": [{"exists": {"field": time_field.name}}]}}
+    if position["value"] is None:
+        return missing
+    bounds: JSON = {"gte": position["value"]}
+    if time_field.type == "date":
+        bounds["format"] = "epoch_millis"
+    dated: JSON = {"range": {time_field.name: bounds}}
+    return {"bool": {"should": [dated, missing], "minimum_should_match": 1}}
