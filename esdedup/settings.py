@@ -183,12 +183,15 @@ class Settings:
         "there is no date), or the first by `arrival` as in the paper.",
         unit="name",
         source="paper 000, section 2.2",
+        shapes=True,
     )
     number_check: bool = setting(
         True,
-        "Whether changed counts in the same context make an update of a near-identical article.",
+        "Whether counts are read from every article, and changed ones in the same context make "
+        "an update of a near-identical one.",
         unit="yes/no",
         source="paper 000, section 4.2",
+        shapes=True,
     )
     extended_ratio: float = setting(
         1.5,
@@ -370,13 +373,16 @@ def _coerce(name: str, value: Any, wanted: Any) -> Any:
             return False
         raise SettingsError(f"{name} is {value!r}; say yes or no")
     try:
-        return wanted(value)
-    except (TypeError, ValueError) as error:
+        converted = wanted(value)
+    except (TypeError, ValueError, OverflowError) as error:
         raise SettingsError(f"{name} is {value!r}, which is not a {wanted.__name__}") from error
+    if isinstance(value, float) and converted != value:
+        raise SettingsError(f"{name} is {value!r}, which is not a whole number")
+    return converted
 
 
 def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
     low, high = metadata["low"], metadata["high"]
-    if (low is not None and value < low) or (high is not None and value > high):
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
         bounds = f"at least {low}" if high is None else f"between {low} and {high}"
         raise SettingsError(f"{name} is {value}; it must be {bounds}")

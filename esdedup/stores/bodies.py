@@ -19,6 +19,7 @@ from esdedup.model import (
     Link,
     Signature,
     pack,
+    parse_time,
     unpack,
 )
 from esdedup.numbers import NumberContext

@@ -120,7 +120,7 @@ class ExistingIndex:
 
     def record_names(self, told: Mapping[str, str], names: bodies.Names) -> None:
         """In the mapping: `told` for the next backfill, all names for reading and searching."""
-        entry = {"told": dict(told), "names": {ours: list(n) for ours, n in names.items()}}
+        entry: JSON = {"told": dict(told), "names": {ours: list(n) for ours, n in names.items()}}
         for index, mapping in (self.store._mappings() or {}).items():
             meta = mapping.get("_meta", {})
             ours = meta.get("esdedup", {})
