@@ -30,6 +30,7 @@ from esdedup.stores.existing import (
     State,
     TimeField,
     every_query,
+    ours_of,
     source_of,
     unsigned_query,
     version_of,
@@ -269,7 +270,7 @@ class Backfill:
 
     def _is_wanted(self, hit: JSON, progress: Progress) -> bool:
         """Not what the server refused before, nor what was signed since the page was listed."""
-        dedup = source_of(hit).get("dedup") or {}
+        dedup = ours_of(hit)
         signed = dedup.get("format") == self._settings.fingerprint_of_format() and "group" in dedup
         return not signed and hit["_id"] not in progress.failures
 
@@ -305,7 +306,7 @@ class Backfill:
 
     def _old_records(self, hits: Sequence[JSON]) -> dict[str, Record]:
         """Documents that had a place before they are signed again."""
-        marked = [h["_id"] for h in hits if "moment" in (source_of(h).get("dedup") or {})]
+        marked = [h["_id"] for h in hits if "moment" in ours_of(h)]
         return self._index.store.get_many(marked) if marked else {}
 
     # --- reading -------------------------------------------------------------------------------
@@ -457,7 +458,7 @@ def _state_name(part: Part) -> str:
 
 def _first_seen(hit: JSON, otherwise: int) -> int:
     """Arrival is a fact: it stays when an article is signed again."""
-    known = (source_of(hit).get("dedup") or {}).get("first_seen")
+    known = ours_of(hit).get("first_seen")
     return known if isinstance(known, int) else otherwise
 
 

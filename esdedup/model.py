@@ -242,6 +242,8 @@ class Decision:
 
 def well_formed(text: str) -> str:
     """The text itself, or with U+FFFD for halves of surrogate pairs, which no store can hold."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -230,7 +230,7 @@ class Deduplicator:
             candidates += window.candidates(signature.keys, order)
             decision = decide(id_, signature, candidates, self.settings)
             window.add(id_, signature, order, decision)
-            decided.append(replace(record, decision=decision))
+            decided.append(record.with_decision(decision))
         return decided
 
     def _touched_by_replacing(self, old: Sequence[Record]) -> set[str]:

@@ -25,7 +25,7 @@ def verify(
     """Whether `new` is a duplicate of `old`, an update of it, or a different article."""
     if not len(old.shingles) or not len(new.shingles):
         return _verify_short(other, old, new, found_by or {})
-    a, b = np.unique(old.shingles), np.unique(new.shingles)
+    a, b = distinct(old.shingles), distinct(new.shingles)
     shared = count_shared(a, b)
     overlap = MEASURES[settings.measure](shared, len(a), len(b))
     numbers: tuple[NumberChange, ...] = ()
@@ -53,6 +53,15 @@ def verify(
         reason=reason,
         numbers=numbers,
     )
+
+
+def distinct(hashes: Hashes32) -> Hashes32:
+    """Sorted, each once; for some hundred values four times as fast as numpy's `unique`."""
+    in_order = np.sort(hashes)
+    is_first = np.empty(len(in_order), np.bool_)
+    is_first[:1] = True
+    np.not_equal(in_order[1:], in_order[:-1], out=is_first[1:])
+    return in_order[is_first]
 
 
 def count_shared(a: Hashes32, b: Hashes32) -> int:

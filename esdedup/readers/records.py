@@ -8,7 +8,6 @@ import codecs
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -64,7 +63,9 @@ class FieldMap:
     def take(self, record: Record, field: str) -> Any:
         """The value of our `field`, removed from `record`; None where there is none."""
         for name in self.names(field):
-            if (value := _take(record, name)) is not None and value != "":
+            is_plain = name in record or "." not in name
+            value = record.pop(name, None) if is_plain else _take(record, name)
+            if value is not None and value != "":
                 return value
         return None
 
@@ -90,21 +91,22 @@ def to_document(record: Record, where: str, fields: FieldMap) -> Document | Fail
     except ValueError as error:
         return failure(where, str(error), id_=given_id)
     title = _text_or_raw(known, "title", raw) or ""
-    made = Document(
-        id=url_id(url) or content_id(title=title, text=text, html=html),
-        title=title,
-        text=text,
-        url=url,
-        source=_text_or_raw(known, "source", raw),
-        lang=_language(known["lang"], raw),
-        published=_time(known["published"], raw),
-        html=html,
-    )
-    made = replace(made, extra={**rest, **raw})
-    try:
-        return replace(made, id=given_id) if given_id is not None else made
-    except DocumentError as error:
-        return Failure(made.id, where, error.reason, final=True, document=made)
+    source = _text_or_raw(known, "source", raw)
+    lang, published = _language(known["lang"], raw), _time(known["published"], raw)
+
+    def made(id_: str) -> Document:
+        extra = {**rest, **raw}
+        return Document(id_, title, text, url, source, lang, published, html, extra)
+
+    if given_id is not None:
+        try:
+            return made(given_id)
+        except DocumentError as error:
+            reason = error.reason
+    unnamed = made(url_id(url) or content_id(title=title, text=text, html=html))
+    if given_id is None:
+        return unnamed
+    return Failure(unnamed.id, where, reason, final=True, document=unnamed)
 
 
 def failure(where: str, reason: str, *, id_: str | None = None) -> Failure:
@@ -116,6 +118,8 @@ def failure(where: str, reason: str, *, id_: str | None = None) -> Failure:
 
 def clean(text: str) -> str:
     """Without null bytes; halves of surrogate pairs become U+FFFD."""
+    if text.isascii():
+        return text.replace("\x00", "")
     if _UNUSABLE.search(text) is None:
         return text
     return _UNUSABLE.sub(lambda found: "" if found[0] == "\x00" else "�", text)

@@ -45,6 +45,11 @@ class Record:
     decision: Decision
     version: Any = None  # what a conditional write compares; the store's own business
 
+    def with_decision(self, decision: Decision) -> Record:
+        return Record(
+            self.document, self.signature, self.order, self.first_seen, decision, self.version
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -78,8 +78,9 @@ def write(connection: Connection, actions: Sequence[Action]) -> Written:
 def _send(connection: Connection, actions: Sequence[Action], written: Written) -> list[Action]:
     """One request; returns what is to be sent again."""
     lines = [line for a in actions for line in (a.line, a.source) if line is not None]
-    # Where a primary is missing the server waits a whole minute unless told otherwise.
-    answer = connection.send("POST", "/_bulk", params={"timeout": "10s"}, body=lines)
+    # Where a primary is missing the server waits a whole minute unless told otherwise. In the
+    # path, since the client of OpenSearch takes a parameter `timeout` for its own.
+    answer = connection.send("POST", "/_bulk?timeout=10s", body=lines)
     again = []
     for action, item in zip(actions, answer["items"], strict=True):
         ((verb, result),) = item.items()

@@ -762,9 +762,7 @@ def _kept(document: Document | None) -> JSON | None:
     return document.to_json() if document else None
 
 
-def _hit(
-    hit: JSON, copies: Mapping[str, int], fold: Fold, query: str, names: bodies.Names
-) -> Hit:
+def _hit(hit: JSON, copies: Mapping[str, int], fold: Fold, query: str, names: bodies.Names) -> Hit:
     source = hit["_source"]
     dedup = source["dedup"]
     document = bodies.document_from(hit["_id"], source, names)

@@ -282,6 +282,12 @@ def source_of(hit: JSON) -> JSON:
     return source
 
 
+def ours_of(hit: JSON) -> JSON:
+    """The `dedup` object; empty where there is none, or something else of that name."""
+    found = source_of(hit).get("dedup")
+    return found if isinstance(found, dict) else {}
+
+
 def _flattened(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, spec in properties.items():
         path = f"{prefix}{name}"
