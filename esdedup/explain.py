@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import Literal
 
 from esdedup.methods import METHODS
+from esdedup.methods.batch import signed_text
 from esdedup.model import JSON, Evidence
 from esdedup.settings import Settings
-from esdedup.signing import signed_text
 from esdedup.stores import Record
 from esdedup.text import UNSPACED, fold
 from esdedup.verify import verify

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esdedup.errors import ExtractionError
-from esdedup.hashing import BASE_MIXED, BASE_POLY31, Hashes, mix
-from esdedup.methods import exact, sketch
-from esdedup.model import Document, Failure, Hashes32, Signature
+from esdedup.methods import exact, method
+from esdedup.methods.batch import Batch
+from esdedup.model import Document, Failure, Signature
 from esdedup.numbers import number_contexts
 from esdedup.settings import Settings
-from esdedup.text import guess_language, tokenise
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,62 +38,52 @@ def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | 
 
 
 def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]:
-    """Tokens are hashed once for the batch and shared by all methods."""
+    """Words are hashed once for the batch and shared by all methods."""
     if not documents:
         return []
-    texts = [signed_text(document, settings) for document in documents]
-    base = BASE_POLY31 if settings.fingerprint == "poly31" else BASE_MIXED
-    tokens = tokenise(texts, base)
-    fingerprints = sketch.fingerprints(tokens, settings)
-    compared = _compared(fingerprints, settings)
-    sketches = sketch.minima(fingerprints, tokens, settings)
-    digests = exact.sign(tokens, settings)
-    ranges = tokens.shingle_ranges(settings.shingle_words).tolist()
+    batch = Batch(documents, settings)
+    digests = exact.sign(batch, settings)
+    keys = _keys_by_method(batch, digests, settings)
     format_ = settings.fingerprint_of_format()
     signed = []
-    for i, (document, text) in enumerate(zip(documents, texts, strict=True)):
-        start, end = ranges[i]
-        keys = (
-            {"sketch": sketch.keys(sketches[i], settings)}
-            if end > start
-            else {"exact": exact.keys(digests[i], settings)}
-        )
-        lang = document.lang or guess_language(text)
-        words = tokens.count(i)
+    for i, document in enumerate(documents):
+        start, end = batch.ranges[i]
+        words = batch.tokens.count(i)
+        kept = kept_shingles(end - start, words, settings)
+        lang = batch.languages[i]
         signature = Signature(
             format=format_,
-            keys=keys,
-            shingles=compared[start : start + kept_shingles(end - start, words, settings)].copy(),
+            keys=keys[i],
+            shingles=batch.compared[start : start + kept].copy(),
             words=words,
             exact=digests[i],
-            numbers=number_contexts(text, lang) if settings.number_check else (),
+            numbers=number_contexts(batch.texts[i], lang) if settings.number_check else (),
             lang=lang,
         )
         signed.append(Signed(document, signature))
     return signed
 
 
-def signed_text(document: Document, settings: Settings) -> str:
-    """Title and body trimmed and joined, or the body alone.
-
-    A body that begins with the title, as extraction from some pages leaves it, has it already.
-    """
-    title, body = document.title.strip(), document.text.strip()
-    if settings.signed_text == "body" or not title or body.startswith(title):
-        return body
-    return f"{title}\n{body}" if body else title
+def _keys_by_method(
+    batch: Batch, digests: Sequence[str], settings: Settings
+) -> list[dict[str, tuple[str, ...]]]:
+    """The keys of each document; a text too short for a shingle has its exact words as one."""
+    out: list[dict[str, tuple[str, ...]]] = [{} for _ in batch.documents]
+    for name in settings.methods:
+        module = method(name)
+        for own, value in zip(out, module.sign(batch, settings), strict=True):
+            if keys := module.keys(value, settings):
+                own[name] = keys
+    for own, digest, (start, end) in zip(out, digests, batch.ranges, strict=True):
+        if start == end:
+            own["exact"] = exact.keys(digest, settings)
+    return out
 
 
 def kept_shingles(shingles: int, words: int, settings: Settings) -> int:
     """The first f of the shingles, all of them in a short text, never more than the cap."""
     part = 1.0 if words < settings.short_text else settings.compared_part
     return min(int(np.ceil(shingles * part)), settings.max_shingles)
-
-
-def _compared(fingerprints: Hashes, settings: Settings) -> Hashes32:
-    """32 well-mixed bits of each fingerprint: what verification compares."""
-    mixed = mix(fingerprints) if settings.fingerprint == "poly31" else fingerprints
-    return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
 def read_page(document: Document, settings: Settings) -> Document | Failure:

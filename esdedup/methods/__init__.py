@@ -1,6 +1,6 @@
 """Methods of detection: one file each, all with the same functions.
 
-    sign(tokens, settings)       -> one value per text of the batch, whatever the method needs
+    sign(batch, settings)        -> one value per text of the batch, whatever the method needs
     keys(signed, settings)       -> the retrievable strings of one such value
     needed(settings)             -> how many shared keys make a candidate
     compare(a, b)                -> how many keys two documents share

@@ -10,15 +10,15 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 
+from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
-from esdedup.text import Tokens
 
 
-def sign(tokens: Tokens, settings: Settings) -> list[str]:
+def sign(batch: Batch, settings: Settings) -> list[str]:
     """32 hex digits over the hashes of all words of each text."""
     del settings
-    bounds = tokens.first.tolist()
-    words = tokens.hashes.astype("<u8", copy=False)
+    bounds = batch.tokens.first.tolist()
+    words = batch.tokens.hashes.astype("<u8", copy=False)
     return [
         hashlib.blake2b(words[start:end].tobytes(), digest_size=16).hexdigest()
         for start, end in itertools.pairwise(bounds)

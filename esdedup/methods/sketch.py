@@ -13,25 +13,14 @@ from functools import cache
 import numpy as np
 
 from esdedup.hashing import Hashes, drawn, mix
+from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
-from esdedup.text import Tokens
 
 
-def fingerprints(tokens: Tokens, settings: Settings) -> Hashes:
-    """One number per shingle of the batch: the paper's polynomial, or that polynomial mixed."""
-    polynomial = tokens.shingles(settings.shingle_words)
-    return polynomial if settings.fingerprint == "poly31" else mix(polynomial)
-
-
-def sign(tokens: Tokens, settings: Settings) -> list[Hashes]:
+def sign(batch: Batch, settings: Settings) -> list[Hashes]:
     """The p minima of each text; none for a text with fewer than n words."""
-    return minima(fingerprints(tokens, settings), tokens, settings)
-
-
-def minima(values: Hashes, tokens: Tokens, settings: Settings) -> list[Hashes]:
-    """`sign`, for fingerprints that were computed already."""
-    ranges = tokens.shingle_ranges(settings.shingle_words)
-    samples = [_sample(values[start:end], settings.sample_size) for start, end in ranges.tolist()]
+    values = batch.fingerprints
+    samples = [_sample(values[start:end], settings.sample_size) for start, end in batch.ranges]
     lengths = np.fromiter(map(len, samples), np.int64, len(samples))
     signed = [np.zeros(0, np.uint64)] * len(samples)
     filled = np.flatnonzero(lengths)

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from esdedup.methods.batch import signed_text
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.signing import kept_shingles, prepare, sign_many, signed_text
+from esdedup.signing import kept_shingles, prepare, sign_many
 from esdedup.text import _classes
 from tests.methods import reference
 

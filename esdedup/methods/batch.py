@@ -1,0 +1,66 @@
+"""What methods sign: a batch of texts, with everything that more than one of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from esdedup.hashing import BASE_MIXED, BASE_POLY31, Hashes, mix
+from esdedup.model import Document, Hashes32
+from esdedup.settings import Settings
+from esdedup.text import Tokens, guess_language, tokenise
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Documents, the text signed of each, and what is computed once for all methods."""
+
+    documents: Sequence[Document]
+    settings: Settings
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [signed_text(document, self.settings) for document in self.documents]
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        base = BASE_POLY31 if self.settings.fingerprint == "poly31" else BASE_MIXED
+        return tokenise(self.texts, base)
+
+    @cached_property
+    def languages(self) -> list[str | None]:
+        """Given, else guessed from the text."""
+        pairs = zip(self.documents, self.texts, strict=True)
+        return [document.lang or guess_language(text) for document, text in pairs]
+
+    @cached_property
+    def ranges(self) -> list[tuple[int, int]]:
+        """Of each text, where its shingles begin and end within `fingerprints`."""
+        return [(a, b) for a, b in self.tokens.shingle_ranges(self.settings.shingle_words).tolist()]
+
+    @cached_property
+    def fingerprints(self) -> Hashes:
+        """One number per shingle: the paper's polynomial, or that polynomial mixed."""
+        polynomial = self.tokens.shingles(self.settings.shingle_words)
+        return polynomial if self.settings.fingerprint == "poly31" else mix(polynomial)
+
+    @cached_property
+    def compared(self) -> Hashes32:
+        """32 well-mixed bits of each fingerprint: what verification compares."""
+        is_mixed = self.settings.fingerprint == "mixed"
+        mixed = self.fingerprints if is_mixed else mix(self.fingerprints)
+        return (mixed >> np.uint64(32)).astype(np.uint32)
+
+
+def signed_text(document: Document, settings: Settings) -> str:
+    """Title and body trimmed and joined, or the body alone.
+
+    A body that begins with the title, as extraction from some pages leaves it, has it already.
+    """
+    title, body = document.title.strip(), document.text.strip()
+    if settings.signed_text == "body" or not title or body.startswith(title):
+        return body
+    return f"{title}\n{body}" if body else title
