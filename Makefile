@@ -37,5 +37,8 @@ eval: $(STAMP)  ## detection quality on the labelled sets
 servers: $(STAMP)  ## real Elasticsearch and OpenSearch on loopback until Ctrl-C
 	$(BIN)/python -m tests.servers both
 
+soak: $(STAMP)  ## several writers at once, 10 seeds on both products
+	$(BIN)/python -m tests.soak
+
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build

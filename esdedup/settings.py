@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_type_hints
@@ -36,10 +36,14 @@ def setting(
     unit: str,
     source: str,
     shapes: bool = False,
+    method: str | None = None,
     low: float | None = None,
     high: float | None = None,
 ) -> Any:
-    """A field with its documentation beside it; `low` and `high` bound it inclusively."""
+    """A field with its documentation beside it; `low` and `high` bound it inclusively.
+
+    A field with a `method` concerns only that one: it shapes what is stored where the method is on.
+    """
     return field(
         default=default,
         metadata={
@@ -47,6 +51,7 @@ def setting(
             "unit": unit,
             "source": source,
             "shapes": shapes,
+            "method": method,
             "low": low,
             "high": high,
         },
@@ -163,6 +168,13 @@ class Settings:
         low=0.0,
         high=1.0,
     )
+    verified_by: str = setting(
+        "overlap",
+        "What decides about a candidate: `overlap` of shingles, or the measure of one method by "
+        "its name, as the paper of that method has it.",
+        unit="name",
+        source="esdedup",
+    )
     verified_candidates: int = setting(
         8,
         "How many candidates are verified, best first; 1 is the paper's way.",
@@ -243,12 +255,23 @@ class Settings:
             _check(item.name, getattr(self, item.name), item.metadata)
 
     def fingerprint_of_format(self) -> str:
-        """Twelve hex digits of the fields that shape keys; stored with every document."""
-        return hashlib.sha256(json.dumps(self.shaping(), sort_keys=True).encode()).hexdigest()[:12]
+        """Twelve hex digits of the fields that shape every signature; stored with each document.
+
+        Fields of single methods are left out: switching a method on does not outdate the rest.
+        """
+        common = self._shaping_fields(lambda method: method is None)
+        return hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:12]
 
     def shaping(self) -> dict[str, Any]:
         """The fields that shape what is stored, and the number of the format itself."""
-        shaping = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["shapes"]}
+        return self._shaping_fields(lambda method: method is None or method in self.methods)
+
+    def _shaping_fields(self, concerns: Callable[[str | None], bool]) -> dict[str, Any]:
+        shaping = {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if f.metadata["shapes"] and concerns(f.metadata["method"])
+        }
         return {"format": FORMAT, **shaping}
 
     def to_json(self) -> dict[str, Any]:
@@ -298,6 +321,14 @@ class Settings:
     def check_against(self, recorded: Mapping[str, Any], *, store: str) -> None:
         """Refuse a store whose keys were made with other settings, naming each field."""
         mine = self.shaping()
+        by_name = {f.name: f.metadata["method"] for f in fields(self)}
+        absent = [n for n in mine if n not in recorded and by_name.get(n)]
+        if absent:
+            raise SettingsMismatch(
+                f"{store} has no keys of the method {by_name[absent[0]]!r}, which was off when it "
+                f"was written: `esdedup backfill --only {by_name[absent[0]]}` adds them on a "
+                "cluster; index the articles into a new file otherwise"
+            )
         differing = [n for n in mine if recorded.get(n) != mine[n]]
         if differing:
             detail = ", ".join(

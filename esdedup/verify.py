@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from esdedup.methods import method
 from esdedup.model import Evidence, Hashes32, Signature
 from esdedup.numbers import NumberChange, changed_numbers
 from esdedup.settings import Measure, Settings
@@ -23,6 +24,8 @@ def verify(
     found_by: Mapping[str, int] | None = None,
 ) -> Evidence:
     """Whether `new` is a duplicate of `old`, an update of it, or a different article."""
+    if settings.verified_by != "overlap":
+        return _verify_by_method(other, old, new, settings, found_by or {})
     if not len(old.shingles) or not len(new.shingles):
         return _verify_short(other, old, new, found_by or {})
     a, b = distinct(old.shingles), distinct(new.shingles)
@@ -92,6 +95,27 @@ def containment(shared: int, a: int, b: int) -> float:
 
 MEASURES = {"dice": dice, "jaccard": jaccard, "containment": containment}
 assert set(MEASURES) == set(Measure.__args__)  # type: ignore[attr-defined]
+
+
+def _verify_by_method(
+    other: str, old: Signature, new: Signature, settings: Settings, found_by: Mapping[str, int]
+) -> Evidence:
+    """One method alone, as its paper has it: its own measure of the keys decides."""
+    name = settings.verified_by
+    judge = method(name)
+    a, b = old.keys.get(name, ()), new.keys.get(name, ())
+    measure = judge.compare(a, b, settings) if a and b else None
+    is_match = measure is not None and judge.matches(measure, settings)
+    return Evidence(
+        other=other,
+        found_by=found_by,
+        measure=name,
+        overlap=float(measure or 0.0),
+        of_new=float(is_match),
+        of_old=float(is_match),
+        verdict="duplicate" if is_match else "different",
+        reason=name,
+    )
 
 
 def _verify_short(

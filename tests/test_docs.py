@@ -22,8 +22,8 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 def commands() -> set[str]:
     """Single commands and groups of them, by the name one types."""
-    single = {c.name or getattr(c.callback, "__name__", "") for c in app.registered_commands}
-    return single | {g.name or g.typer_instance.info.name for g in app.registered_groups}
+    single = {str(c.name or getattr(c.callback, "__name__", "")) for c in app.registered_commands}
+    return single | {str(group.name) for group in app.registered_groups}
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,8 @@ def _likeness(evidence: Evidence) -> float:
 
 def _is_candidate(a: Signature, b: Signature, settings: Settings) -> bool:
     return any(
-        method.compare(a.keys.get(name, ()), b.keys.get(name, ())) >= method.needed(settings)
+        method.compare(a.keys.get(name, ()), b.keys.get(name, ()), settings)
+        >= method.needed(settings)
         for name, method in METHODS.items()
     )
 

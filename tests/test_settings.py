@@ -23,6 +23,8 @@ SHAPING = {
     "compared_part",
     "short_text",
     "max_shingles",
+    "keep",
+    "number_check",
 }
 
 

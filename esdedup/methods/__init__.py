@@ -3,7 +3,8 @@
     sign(batch, settings)        -> one value per text of the batch, whatever the method needs
     keys(signed, settings)       -> the retrievable strings of one such value
     needed(settings)             -> how many shared keys make a candidate
-    compare(a, b)                -> how many keys two documents share
+    compare(a, b, settings)      -> the method's own measure of two documents, from their keys
+    matches(measure, settings)   -> whether that measure alone makes the later one a copy
 
 A key is a plain string: a letter for the method, the position where the method has positions
 (`s03:9f2c…`), so that a value meets only its own kind and its own permutation. Keys depend on

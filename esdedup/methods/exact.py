@@ -36,5 +36,11 @@ def needed(settings: Settings) -> int:
     return 1
 
 
-def compare(a: Sequence[str], b: Sequence[str]) -> int:
+def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
+    del settings
     return len(set(a) & set(b))
+
+
+def matches(measure: float, settings: Settings) -> bool:
+    del settings
+    return measure > 0

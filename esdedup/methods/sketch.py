@@ -52,9 +52,15 @@ def needed(settings: Settings) -> int:
     return settings.max_collisions_by_chance + 1
 
 
-def compare(a: Sequence[str], b: Sequence[str]) -> int:
+def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
     """Collisions: a key says which permutation it belongs to."""
+    del settings
     return len(set(a) & set(b))
+
+
+def matches(measure: float, settings: Settings) -> bool:
+    """As many collisions of p as two texts have that are alike to the share r."""
+    return measure > settings.min_overlap * settings.permutations
 
 
 def _sample(values: Hashes, size: int) -> Hashes:

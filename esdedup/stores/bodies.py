@@ -193,7 +193,7 @@ def candidate_search(probe: Probe, settings: Settings, *, ties_by_id: bool = Fal
         filters.append({"term": {"dedup.canonical": True}})
     return {
         "size": settings.verified_candidates * _CANDIDATES_PER_VERIFIED,
-        "_source": _VERIFICATION_FIELDS,
+        "_source": _fetched(settings),
         "track_total_hits": False,
         "query": {
             "bool": {"filter": filters, "minimum_should_match": 1, "should": _counted(probe)}
@@ -202,6 +202,13 @@ def candidate_search(probe: Probe, settings: Settings, *, ties_by_id: bool = Fal
         "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.group": "asc"}],
         "track_scores": True,
     }
+
+
+def _fetched(settings: Settings) -> list[str]:
+    """What verification reads; the keys themselves only where one method's measure decides."""
+    if settings.verified_by == "overlap":
+        return _VERIFICATION_FIELDS
+    return [*_VERIFICATION_FIELDS, f"dedup.{KEY_FIELDS[settings.verified_by]}"]
 
 
 def later_search(probe: Probe) -> JSON:

@@ -274,12 +274,13 @@ class SQLiteStore:
         if not shared:
             return []
         low, high = _bounds(probe)
+        with_keys = self.settings.verified_by != "overlap"
         found = [
-            _candidate(row, shared[row["seq"]])
+            _candidate(row, shared[row["seq"]], json.loads(row["keys"]) if with_keys else {})
             for part in _chunks(list(shared))
             for row in self._db.execute(
                 f"""SELECT seq, id, moment, role, "group", story, parent, format, shingles, words,
-                           exact, numbers, signed_lang
+                           exact, numbers, signed_lang, keys
                     FROM documents WHERE seq IN ({_marks(part)})
                     AND (moment, id) < (?, ?) AND moment BETWEEN ? AND ? AND id != ?""",
                 (*part, *probe.order, low, high, probe.id),
@@ -726,11 +727,11 @@ def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
     )
 
 
-def _candidate(row: sqlite3.Row, shared: dict[str, int]) -> Candidate:
+def _candidate(row: sqlite3.Row, shared: dict[str, int], keys: dict[str, list[str]]) -> Candidate:
     return Candidate(
         id=row["id"],
         shared=shared,
-        signature=_signature(row, {}),
+        signature=_signature(row, keys),
         order=(row["moment"], row["id"]),
         link=Link(row["role"], row["group"], row["story"], row["parent"]),
     )

@@ -45,7 +45,7 @@ def signatures(texts: list[str], settings: Settings) -> list[Signature]:
 
 
 def collisions(a: Signature, b: Signature) -> int:
-    return sketch.compare(a.keys["sketch"], b.keys["sketch"])
+    return int(sketch.compare(a.keys["sketch"], b.keys["sketch"], Settings()))
 
 
 def test_fingerprint_of_abc() -> None:

@@ -1,4 +1,4 @@
-"""Several writers, killed writers, several deleters: the groups of one writer. See tests/soak.py."""
+"""Several writers, killed writers, several deleters: the groups of one (tests/soak.py)."""
 
 from __future__ import annotations
 

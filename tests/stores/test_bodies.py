@@ -1,0 +1,241 @@
+"""Requests to the engines, as dicts; what the engines make of them is in the other tests here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from esdedup.model import Decision, Document, Evidence, Signature
+from esdedup.settings import Settings
+from esdedup.stores import Probe, Record, bodies
+from esdedup.stores.fulltext import query_terms
+
+SETTINGS = Settings()
+
+
+def term(field: str, key: str, boost: int) -> dict[str, object]:
+    return {"constant_score": {"filter": {"term": {field: key}}, "boost": boost}}
+
+
+PROBE = Probe(
+    "d7",
+    {"sketch": ("s00:a", "s01:b", "s02:c"), "exact": ("x:1",)},
+    {"sketch": 2, "exact": 1},
+    (100, "d7"),
+)
+
+
+def test_one_candidate_request_for_all_methods() -> None:
+    assert bodies.candidate_search(PROBE, SETTINGS) == {
+        "size": 24,
+        "_source": bodies._VERIFICATION_FIELDS,
+        "track_total_hits": False,
+        "query": {
+            "bool": {
+                "filter": [
+                    {"range": {"dedup.moment": {"lte": 100}}},
+                    {"term": {"dedup.canonical": True}},
+                ],
+                "minimum_should_match": 1,
+                "should": [
+                    {
+                        "bool": {
+                            "minimum_should_match": 2,
+                            "should": [
+                                term("dedup.sketch", "s00:a", 1),
+                                term("dedup.sketch", "s01:b", 1),
+                                term("dedup.sketch", "s02:c", 1),
+                            ],
+                        }
+                    },
+                    {
+                        "bool": {
+                            "minimum_should_match": 1,
+                            "should": [term("dedup.exact", "x:1", 4)],
+                        }
+                    },
+                ],
+            }
+        },
+        "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.group": "asc"}],
+        "track_scores": True,
+    }
+
+
+def test_articles_never_come_back_with_candidates() -> None:
+    fields = bodies.candidate_search(PROBE, SETTINGS)["_source"]
+    assert all(field.startswith("dedup.") for field in fields)
+
+
+def test_the_window_and_who_attracts_are_filters() -> None:
+    open_to_all = replace(PROBE, window=30, leaders_only=False)
+    query = bodies.candidate_search(open_to_all, SETTINGS)["query"]["bool"]
+    assert query["filter"] == [{"range": {"dedup.moment": {"lte": 100, "gte": 70}}}]
+    later = bodies.later_search(open_to_all)["query"]["bool"]
+    assert later["filter"] == [{"range": {"dedup.moment": {"gte": 100, "lte": 130}}}]
+
+
+def test_ties_can_be_told_apart_on_the_server() -> None:
+    query = bodies.candidate_search(PROBE, SETTINGS, ties_by_id=True)["query"]["bool"]
+    assert query["filter"][1] == {
+        "bool": {
+            "should": [
+                {"range": {"dedup.moment": {"lt": 100}}},
+                {"range": {"dedup.group": {"lt": "d7"}}},
+            ],
+            "minimum_should_match": 1,
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("score", "counts"),
+    [
+        (2.0, {"sketch": 2}),
+        (3.0, {"sketch": 3}),
+        (4.0, {"exact": 1}),
+        (7.0, {"sketch": 3, "exact": 1}),
+    ],
+)
+def test_a_score_holds_the_count_of_each_method(score: float, counts: dict[str, int]) -> None:
+    assert bodies.shared_by_method(PROBE, score) == counts
+
+
+def test_counts_that_do_not_fit_into_a_float_are_refused() -> None:
+    many = tuple(str(n) for n in range(5000))
+    probe = replace(PROBE, keys={"sketch": many, "exact": many}, needed={"sketch": 1, "exact": 1})
+    with pytest.raises(ValueError, match="do not fit into one score"):
+        bodies.candidate_search(probe, SETTINGS)
+
+
+def record() -> Record:
+    evidence = Evidence("a", {"sketch": 3}, "dice", 0.9, verdict="duplicate", reason="overlap")
+    return Record(
+        Document(id="b", title="T", text="X", published=datetime(2024, 5, 1, tzinfo=UTC)),
+        Signature("f", {"sketch": ("s00:a",)}, np.array([1], np.uint32), 2, "dig", lang="en"),
+        (100, "b"),
+        90,
+        Decision("b", "duplicate", "a", "a", 0.9, "sketch", (evidence,), "overlap"),
+    )
+
+
+def test_what_is_stored() -> None:
+    evidence = record().decision.evidence[0]
+    assert bodies.source_of(record(), "2024-05-02T00:00:00Z") == {
+        "title": "T",
+        "text": "X",
+        "published": "2024-05-01T00:00:00Z",
+        "dedup": {
+            "format": "f",
+            "sketch": ["s00:a"],
+            "digest": "dig",
+            "shingles": "AQAAAA==",
+            "numbers": {"list": []},
+            "words": 2,
+            "lang": "en",
+            "moment": 100,
+            "first_seen": 90,
+            "role": "duplicate",
+            "group": "a",
+            "gid": bodies.group_number("a"),
+            "story": "a",
+            "parent": "a",
+            "canonical": False,
+            "score": 0.9,
+            "method": "sketch",
+            "reason": "overlap",
+            "evidence": {"list": [evidence.to_json()]},
+            "at": "2024-05-02T00:00:00Z",
+        },
+    }
+
+
+def test_what_is_stored_comes_back() -> None:
+    source = bodies.source_of(record(), "2024-05-02T00:00:00Z")
+    assert bodies.record_from("b", source, None) == record()
+
+
+def test_a_link_rewrites_nothing_else() -> None:
+    source = bodies.source_of(record(), "now")["dedup"]
+    link = bodies.link_fields(record().decision, "now")
+    assert {name: source[name] for name in link} == link
+    assert not set(link) & {"sketch", "shingles", "moment", "first_seen", "format"}
+
+
+def test_group_numbers_are_stable_and_signed() -> None:
+    assert bodies.group_number("a") == 4681665781835383343
+    assert -(2**63) <= bodies.group_number("ç" * 200) < 2**63
+
+
+def test_every_field_of_a_document_is_mapped() -> None:
+    mapped = bodies.properties()["dedup"]["properties"]
+    assert set(bodies.source_of(record(), "now")["dedup"]) <= set(mapped)
+    assert set(bodies.KEY_FIELDS.values()) <= set(mapped)
+
+
+def test_no_group_is_ever_left_out_of_the_index() -> None:
+    """An ignored group is a missing one, and a collapse folds all those into one."""
+    assert bodies.properties()["dedup"]["properties"]["group"] == {"type": "keyword"}
+
+
+def test_followers_by_group_and_by_parent() -> None:
+    assert bodies.followers_query(["a", "b"]) == {
+        "bool": {
+            "should": [
+                {"terms": {"dedup.group": ["a", "b"]}},
+                {"terms": {"dedup.parent": ["a", "b"]}},
+            ],
+            "minimum_should_match": 1,
+        }
+    }
+
+
+def test_a_folded_search_collapses_and_counts_apart() -> None:
+    body = bodies.folded_search({"match_all": {}}, field="dedup.group", size=10, offset=20)
+    assert (body["from"], body["size"], body["collapse"]) == (20, 10, {"field": "dedup.group"})
+    assert "aggs" not in body
+    assert "collapse" not in bodies.folded_search({}, field=None, size=1, offset=0)
+    assert bodies.story_count({"match_all": {}}, field="dedup.gid") == {
+        "query": {"match_all": {}},
+        "size": 0,
+        "track_total_hits": True,
+        "aggs": {"stories": {"cardinality": {"field": "dedup.gid", "precision_threshold": 40_000}}},
+    }
+
+
+def test_words_are_phrases_in_all_their_forms() -> None:
+    def phrase(form: str) -> dict[str, object]:
+        return {"multi_match": {"query": form, "type": "phrase", "fields": ["title^2", "text"]}}
+
+    assert bodies.words_query("Dead") == {
+        "bool": {"must": [{"dis_max": {"queries": [phrase("dead")]}}]}
+    }
+    query = bodies.words_query('"two words" il')
+    assert query is not None
+    first, second = (must["dis_max"]["queries"] for must in query["bool"]["must"])
+    assert first == [phrase("two words")]
+    assert second[:2] == [phrase("il"), phrase("ıl")]
+    assert phrase("d’il") in second
+    assert bodies.words_query(' * - "" ') is None
+
+
+def test_terms_of_a_query() -> None:
+    assert query_terms('Flood "in Tollmere" İZMİR -') == ["flood", "in tollmere", "izmir"]
+
+
+def test_the_quarantine_is_matched_by_no_pattern_of_the_articles() -> None:
+    assert bodies.quarantine_index("news") == "esdedup-quarantine-news"
+    assert bodies.quarantine_index("news-*,old") == "esdedup-quarantine-news---old"
+    assert bodies.quarantine_mapping()["properties"]["document"] == {
+        "type": "object",
+        "enabled": False,
+    }
+
+
+def test_an_index_of_ours_refuses_no_unknown_field() -> None:
+    mapping = bodies.news_mapping(SETTINGS)
+    assert mapping["dynamic"] is False
+    assert mapping["_meta"]["esdedup"]["shaping"] == SETTINGS.shaping()

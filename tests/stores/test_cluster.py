@@ -1,0 +1,274 @@
+"""What only clusters have: aliases and rollover, foreign documents, mappings, other writers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from esdedup.errors import SettingsMismatch, StoreError, StoreMissing
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator
+from esdedup.settings import Settings
+from esdedup.stores import bodies
+from esdedup.stores.bodies import quarantine_index
+from esdedup.stores.cluster import ClusterStore
+from tests.servers import Server
+from tests.stores.conftest import new_index
+from tests.test_linking import SENTENCES, Article
+
+pytestmark = pytest.mark.servers
+
+WHOLE = tuple(range(SENTENCES))
+
+
+@pytest.fixture(params=["elasticsearch", "opensearch"])
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(f"{request.param}_server")
+    return found
+
+
+@pytest.fixture
+def index(server: Server) -> Iterator[str]:
+    """A name, and after the test nothing of it or of its generations is left."""
+    name = new_index()
+    yield name
+    there = server.http("GET", f"/{name}*/_mapping").json()
+    for one in [*there, quarantine_index(name), quarantine_index(f"{name}*")]:
+        server.http("DELETE", f"/{one}")
+
+
+def url(server: Server, index: str) -> str:
+    return f"{server.product}+{server.url}/{index}"
+
+
+def article(id_: str, story: int, day: int, dead: int = 12) -> Document:
+    return Article(story, WHOLE, dead, 0, day).document(id_)
+
+
+def add(deduplicator: Deduplicator, *documents: Document) -> dict[str, str]:
+    return {o.decision.id: o.decision.group for o in deduplicator.add_many(documents)}
+
+
+def request(server: Server, method: str, path: str, body: object = None) -> Any:
+    answer = server.http(method, path, body)
+    assert answer.status < 300, answer.text
+    return answer.json()
+
+
+def rolled_over(server: Server, index: str) -> None:
+    """An alias with a write index, and after it another: no template knows our fields."""
+    body = {"aliases": {index: {"is_write_index": True}}}
+    request(server, "PUT", f"/{index}-000001", body)
+
+
+def index_of(server: Server, alias: str) -> dict[str, str]:
+    request(server, "POST", f"/{alias}/_refresh")
+    hits = request(server, "GET", f"/{alias}/_search?size=100")["hits"]["hits"]
+    assert len(hits) == len({hit["_id"] for hit in hits}), "a document is there twice"
+    return {hit["_id"]: hit["_index"][-1] for hit in hits}
+
+
+# --- aliases and rollover ----------------------------------------------------------------------
+
+
+def test_groups_span_the_generations_of_an_alias(server: Server, index: str) -> None:
+    """Candidates of an older index are found, and changed where they lie; nothing is doubled."""
+    rolled_over(server, index)
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        add(deduplicator, article("copy", 1, 3), article("other", 2, 3))
+        request(server, "POST", f"/{index}/_rollover")
+        assert add(deduplicator, article("first", 1, 1), article("second", 2, 5)) == {
+            "first": "first",
+            "copy": "first",
+            "second": "other",
+        }
+        where = {"copy": "1", "other": "1", "first": "2", "second": "2"}
+        assert index_of(server, index) == where
+        assert add(deduplicator, article("copy", 1, 3)) == {"copy": "first"}, "known by its id"
+        assert index_of(server, index) == where
+        deduplicator.delete(["first"])
+        assert deduplicator.store.get_many(["copy"])["copy"].decision.role == "original"
+        assert deduplicator.store.check() == []
+    mapping = request(server, "GET", f"/{index}-000002/_mapping")[f"{index}-000002"]["mappings"]
+    assert mapping["properties"]["dedup"]["properties"]["group"] == {"type": "keyword"}
+
+
+def test_a_document_written_just_before_a_rollover_is_not_written_again(
+    server: Server, index: str
+) -> None:
+    rolled_over(server, index)
+    request(server, "PUT", f"/{index}/_settings", {"index": {"refresh_interval": "-1"}})
+    with (
+        Deduplicator.open(url(server, index)) as one,
+        Deduplicator.open(url(server, index)) as other,
+    ):
+        one.write(prepared(one, article("a", 1, 1)))
+        request(server, "POST", f"/{index}/_rollover")
+        other.write(prepared(other, article("a", 1, 1)))
+    assert index_of(server, index) == {"a": "1"}
+
+
+def prepared(deduplicator: Deduplicator, *documents: Document) -> Any:
+    from esdedup.signing import prepare
+
+    return prepare(documents, deduplicator.settings)
+
+
+def test_a_pattern_reads_and_links_but_takes_nothing_new(server: Server, index: str) -> None:
+    for number, document in enumerate([article("a", 1, 1), article("b", 1, 2)]):
+        with Deduplicator.open(url(server, f"{index}-{number}")) as deduplicator:
+            add(deduplicator, document)
+    began = datetime.now(UTC) - timedelta(minutes=1)
+    with Deduplicator.open(url(server, f"{index}-*")) as deduplicator:
+        assert {i: d.group for i, d in deduplicator.sweep(began).items()} == {"b": "a"}
+        assert deduplicator.check(article("x", 1, 3)).group == "a"
+        with pytest.raises(StoreError, match="is a pattern.*an alias with a write index"):
+            add(deduplicator, article("c", 1, 3))
+
+
+def test_a_pattern_that_matches_nothing_makes_nothing(server: Server, index: str) -> None:
+    with pytest.raises(StoreMissing, match="a pattern that no index matches"):
+        Deduplicator.open(url(server, f"{index}-*"))
+
+
+# --- the index of somebody else ------------------------------------------------------------------
+
+
+def test_an_index_and_its_mapping_are_respected(server: Server, index: str) -> None:
+    own = {"dynamic": "strict", "_meta": {"owner": "them"}, "properties": {
+        "title": {"type": "text"}, "text": {"type": "text"}, "lang": {"type": "keyword"},
+        "published": {"type": "date"}, "note": {"type": "keyword"}}}  # fmt: skip
+    request(server, "PUT", f"/{index}", {"mappings": own})
+    for _ in range(2):
+        with Deduplicator.open(url(server, index)) as deduplicator:
+            add(deduplicator, article("a", 1, 1))
+    mapping = request(server, "GET", f"/{index}/_mapping")[index]["mappings"]
+    assert mapping["_meta"]["owner"] == "them"
+    assert {k: v for k, v in mapping["properties"].items() if k != "dedup"} == own["properties"]
+    assert mapping["dynamic"] == "strict"
+
+
+def test_a_document_without_our_fields_is_replaced_by_its_id(server: Server, index: str) -> None:
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        body = {"title": "by another route", "published": "2024-01-01"}
+        request(server, "PUT", f"/{index}/_doc/a", body)
+        assert deduplicator.store.get_many(["a"])["a"].decision.role == "unprocessed"
+        assert add(deduplicator, article("a", 1, 1), article("b", 1, 2)) == {"a": "a", "b": "a"}
+        assert deduplicator.store.check() == []
+
+
+def test_a_group_that_is_text_names_reindexing(server: Server, index: str) -> None:
+    request(server, "PUT", f"/{index}/_doc/1", {"dedup": {"group": "came before the mapping"}})
+    message = "dedup.group is mapped as text, esdedup needs keyword.*reindex"
+    with pytest.raises(StoreError, match=message):
+        Deduplicator.open(url(server, index))
+
+
+def test_other_settings_are_refused_by_name(server: Server, index: str) -> None:
+    Deduplicator.open(url(server, index)).close()
+    with pytest.raises(SettingsMismatch, match="shingle_words is 4 there and 5 here"):
+        Deduplicator.open(url(server, index), Settings(shingle_words=5))
+
+
+def test_an_index_deleted_under_way_does_not_come_back(server: Server, index: str) -> None:
+    """A write to a missing index would make it, with a mapping guessed from the document."""
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        add(deduplicator, article("a", 1, 1))
+        read = deduplicator.store.get_many(["a"])["a"]
+        request(server, "DELETE", f"/{index}")
+        with pytest.raises(StoreError, match="deleted while esdedup was at work; run the same"):
+            add(deduplicator, article("b", 1, 2))
+        with pytest.raises(StoreError, match="deleted while esdedup was at work"):
+            deduplicator.store.link_many([(read, read.decision)])
+        assert server.http("GET", f"/{index}/_mapping").status == 404
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        assert add(deduplicator, article("b", 1, 2)) == {"b": "b"}
+
+
+def test_an_alias_that_is_gone_does_not_come_back_as_an_index(server: Server, index: str) -> None:
+    rolled_over(server, index)
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        add(deduplicator, article("a", 1, 1))
+        request(server, "DELETE", f"/{index}-000001/_alias/{index}")
+        with pytest.raises(StoreError, match="deleted while"):
+            add(deduplicator, article("b", 1, 2))
+    assert server.http("GET", f"/{index}/_mapping").status == 404
+
+
+# --- other writers -------------------------------------------------------------------------------
+
+
+def test_a_store_knows_whether_it_was_alone(server: Server, index: str) -> None:
+    with (
+        Deduplicator.open(url(server, index)) as one,
+        Deduplicator.open(url(server, index)) as other,
+    ):
+        store = one.store
+        mark = store.begin()
+        assert store.undisturbed(mark)
+        add(one, article("a", 1, 1), article("b", 1, 2))
+        assert store.undisturbed(mark), "its own writes do not count"
+        add(other, article("a", 1, 1))
+        assert store.undisturbed(mark), "a known document writes nothing"
+        add(other, article("c", 1, 3))
+        assert not store.undisturbed(mark)
+        mark = store.begin()
+        assert store.undisturbed(mark)
+        other.delete(["c"])
+        assert not store.undisturbed(mark)
+
+
+def test_what_another_writer_slips_in_is_settled(
+    server: Server, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between our question for candidates and our write the original arrives."""
+    with (
+        Deduplicator.open(url(server, index)) as one,
+        Deduplicator.open(url(server, index)) as other,
+    ):
+        put_many = one.store.put_many
+
+        def late(records: Any) -> Any:
+            monkeypatch.undo()
+            add(other, article("original", 1, 1))
+            return put_many(records)
+
+        monkeypatch.setattr(one.store, "put_many", late)
+        assert add(one, article("copy", 1, 2)) == {"copy": "original"}
+
+
+def test_candidates_of_one_moment_do_not_hide_the_ones_before(server: Server, index: str) -> None:
+    """Fifty leaders of the same day share more keys than the one original, which has their date
+    and the smallest id."""
+    from tests.stores.test_contract import found, probe, put, record
+
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        store = deduplicator.store
+        put(store, record("a", 5, [1, 2, 0]), *(record(f"x{i}", 5, [1, 2, 3]) for i in range(50)))
+        assert found(store, probe("m", 5, [1, 2, 3])) == {"a": {"sketch": 2}}
+
+
+def test_segment_replication_is_read_from_the_primary(
+    opensearch_server: Server, request_index: str
+) -> None:
+    """There a replica lacks what a refresh has made visible."""
+    body = {
+        "settings": {"index": {"replication.type": "SEGMENT", "number_of_replicas": 0}},
+        "mappings": bodies.news_mapping(Settings()),
+    }
+    request(opensearch_server, "PUT", f"/{request_index}", body)
+    with Deduplicator.open(url(opensearch_server, request_index)) as deduplicator:
+        assert isinstance(deduplicator.store, ClusterStore)
+        assert deduplicator.store._preference == {"preference": "_primary"}
+        assert add(deduplicator, article("a", 1, 1), article("b", 1, 2)) == {"a": "a", "b": "a"}
+        assert deduplicator.store.followers(["a"]) == {"b"}
+
+
+@pytest.fixture
+def request_index(opensearch_server: Server) -> Iterator[str]:
+    name = new_index()
+    yield name
+    opensearch_server.http("DELETE", f"/{name}")

@@ -1,0 +1,67 @@
+"""A cluster decides as the embedded store does, document by document."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import pytest
+
+from esdedup.model import Decision, Document
+from esdedup.pipeline import Deduplicator
+from esdedup.readers import read
+from tests.stores.conftest import Backend
+
+pytestmark = pytest.mark.servers
+
+DATA = Path(os.environ.get("ESDEDUP_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+@pytest.fixture(params=["elasticsearch", "opensearch"])
+def cluster(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    made: Backend = request.getfixturevalue(f"{request.param}_backend")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def sample() -> list[Document]:
+    """The pages of the demo, extracted once."""
+    from esdedup.signing import read_page
+
+    with as_file(files("esdedup.sample") / "pages") as folder, Deduplicator.open() as plain:
+        pages = [page for page in read([str(folder)]) if isinstance(page, Document)]
+        extracted = (read_page(page, plain.settings) for page in pages)
+        return [document for document in extracted if isinstance(document, Document)]
+
+
+def spotsigs() -> list[Document]:
+    with gzip.open(DATA / "spotsigs" / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return [Document.from_json({k: row[k] for k in ("id", "title", "text") if k in row})
+            for row in rows]  # fmt: skip
+
+
+def decisions(url: str, documents: list[Document]) -> dict[str, Decision]:
+    with Deduplicator.open(url) as deduplicator:
+        list(deduplicator.add_many(documents))
+        records = deduplicator.store.get_many(d.id for d in documents)
+        assert deduplicator.store.check() == []
+        return {id_: record.decision for id_, record in records.items()}
+
+
+def test_on_the_sample_stream(cluster: Backend, sample: list[Document]) -> None:
+    assert len(sample) > 60
+    stream = random.Random(7).sample(sample, len(sample))
+    assert decisions(cluster.url, stream) == decisions("sqlite://:memory:", stream)
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no labelled sets at {DATA} (ESDEDUP_DATA)")
+def test_on_spotsigs(cluster: Backend) -> None:
+    stream = spotsigs()
+    assert decisions(cluster.url, stream) == decisions("sqlite://:memory:", stream)
