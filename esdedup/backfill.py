@@ -17,7 +17,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from esdedup.errors import InputError, StoreError
-from esdedup.linking import settle
 from esdedup.model import JSON, Decision, Document, Failure, order_of
 from esdedup.pipeline import Deduplicator, empty_signature
 from esdedup.readers.records import FieldMap, moment, to_document
@@ -419,9 +418,7 @@ class Backfill:
 
 def settle_since(deduplicator: Deduplicator, since: datetime) -> dict[str, Decision]:
     """Look again at every link written since then: a run may have died before it settled them."""
-    deduplicator.store.refresh()
-    dirty = deduplicator.store.changed_since(since - OVERLAP)
-    return settle(deduplicator.store, dirty, dirty)
+    return deduplicator.sweep(since - OVERLAP)
 
 
 def sweep(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
@@ -203,6 +203,25 @@ class Candidate:
     signature: Signature
     order: Order
     link: Link
+
+    def to_json(self) -> JSON:
+        return {
+            "id": self.id,
+            "shared": dict(self.shared),
+            "signature": self.signature.to_json(),
+            "order": list(self.order),
+            "link": asdict(self.link),
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(
+            id=raw["id"],
+            shared=raw["shared"],
+            signature=Signature.from_json(raw["signature"]),
+            order=(raw["order"][0], raw["order"][1]),
+            link=Link(**raw["link"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from esdedup.errors import DocumentError
 from esdedup.model import (
     MAX_ID_BYTES,
+    Candidate,
     Decision,
     Document,
     Evidence,
     Failure,
+    Link,
     Signature,
     microseconds,
     order_of,
@@ -96,6 +98,12 @@ def test_signature_to_json_and_back() -> None:
     assert back == signature
     assert back.shingles.dtype == np.uint32
     assert back != Signature.from_json({**signature.to_json(), "words": 6})
+
+
+def test_candidate_to_json_and_back() -> None:
+    signature = Signature("f", {"sketch": ("s00:1",)}, np.array([3, 1], np.uint32), 5, "x")
+    candidate = Candidate("a", {"sketch": 4}, signature, (7, "a"), Link("update", "a", "s", "b"))
+    assert Candidate.from_json(json.loads(json.dumps(candidate.to_json()))) == candidate
 
 
 def test_decision_to_json_and_back() -> None:

@@ -106,9 +106,14 @@ def _settings(settings: Settings, recorded: Settings) -> Check:
     return Check("settings", True, detail)
 
 
+def _remedy(problem: str) -> str:
+    if problem.startswith("the file is damaged"):
+        return "restore a backup, or index the articles into a new store; please report it"
+    return "`esdedup doctor --fix` mends it; please report how it came about"
+
+
 def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[Check]:
-    remedy = "restore a backup, or index the articles into a new store; please report it"
-    broken = [Check("store", False, problem, remedy) for problem in problems]
+    broken = [Check("store", False, problem, _remedy(problem)) for problem in problems]
     waiting = stats["quarantine"]
     found = f"{stats['documents']:,} articles in {store}"
     return [

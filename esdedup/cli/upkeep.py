@@ -130,21 +130,38 @@ def show_settings(
     console().print("* shapes what is stored: fixed once a store is made")
 
 
-def doctor(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
+def doctor(
+    store: StoreUrl = DEFAULT_STORE,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Mend groups, links and signatures, then check again.")
+    ] = False,
+    json_: AsJson = False,
+) -> None:
     """Check the store and the installation.
 
     Every problem comes with its remedy, and any makes the exit code 1.
     """
     from esdedup.cli.checkup import checks
 
+    done = _repair(store) if fix else []
     found = checks(store, required=store != DEFAULT_STORE)
     problems = [check for check in found if not check.ok]
     if json_:
-        print_json([{"ok": not problems, "checks": [check.to_json() for check in found]}])
+        report = {"ok": not problems, "checks": [check.to_json() for check in found]}
+        print_json([{**report, "fixed": done} if fix else report])
     else:
+        for line in done:
+            console().print(joined(styled("fixed", "green"), f"    {plain(line)}"), soft_wrap=True)
         _print_checks(found)
     if problems:
         raise stop(ExitCode.FOUND)
+
+
+def _repair(store: str) -> list[str]:
+    from esdedup.repair import repair
+
+    with open_to_change(store) as deduplicator:
+        return repair(deduplicator)
 
 
 def _value(value: Any) -> str:

@@ -142,6 +142,9 @@ class Store(Protocol):
     def check(self) -> list[str]:
         """Broken invariants, each as a sentence; empty where all is well."""
 
+    def misplaced(self) -> set[str]:
+        """Documents whose link breaks an invariant, for `repair`."""
+
     def close(self) -> None: ...
 
 

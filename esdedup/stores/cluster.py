@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
@@ -450,7 +451,8 @@ class ClusterStore:
 
     def _record(self, hit: JSON) -> Record:
         version = Version(hit["_index"], hit["_seq_no"], hit["_primary_term"])
-        if "group" not in hit["_source"].get("dedup", {}):
+        dedup = hit["_source"].get("dedup")
+        if not isinstance(dedup, dict) or "group" not in dedup:
             return bodies.foreign_record(
                 hit["_id"], hit["_source"], self.settings, version, self.names
             )
@@ -698,28 +700,33 @@ class ClusterStore:
             if b["key"] != mine
         ]
 
+    def misplaced(self) -> set[str]:
+        """Documents whose link breaks an invariant: what `doctor --fix` looks at."""
+        return {id_ for _, id_ in self._broken_links()}
+
     def _check_groups(self) -> list[str]:
+        return [sentence for sentence, _ in islice(self._broken_links(), 20)]
+
+    def _broken_links(self) -> Iterator[tuple[str, str]]:
         """One pass over the links: every group is led by the document it is named after."""
         search = {
             "query": {"exists": {"field": "dedup.group"}},
             "_source": ["dedup.group", "dedup.role", "dedup.story", "dedup.canonical"],
         }
         links = {hit["_id"]: hit["_source"]["dedup"] for hit in self._scan(search)}
-        problems = []
         for id_, link in links.items():
             leader = links.get(link["group"])
             leads = link["role"] != "duplicate"
             if link["canonical"] != leads:
-                problems.append(f"canonical is {link['canonical']} for a {link['role']}: {id_}")
+                yield f"canonical is {link['canonical']} for a {link['role']}: {id_}", id_
             if leads and link["group"] != id_:
-                problems.append(f"leader outside its own group: {id_}")
+                yield f"leader outside its own group: {id_}", id_
             elif not leads and link["group"] == id_:
-                problems.append(f"duplicate that leads: {id_}")
+                yield f"duplicate that leads: {id_}", id_
             elif leader is None or leader["role"] == "duplicate":
-                problems.append(f"group without an original: {link['group']} (of {id_})")
+                yield f"group without an original: {link['group']} (of {id_})", id_
             elif link["story"] != leader["story"]:
-                problems.append(f"story other than its group's: {id_}")
-        return problems[:20]
+                yield f"story other than its group's: {id_}", id_
 
     def _count(self, query: JSON) -> int:
         (answer,) = self._search_many([{"size": 0, "query": query, "track_total_hits": True}])

@@ -555,6 +555,15 @@ class SQLiteStore:
         ]
         return problems
 
+    def misplaced(self) -> set[str]:
+        """Documents whose link or keys break an invariant; keys of nobody are taken away."""
+        with self.transaction():
+            self._db.execute("DELETE FROM keys WHERE seq NOT IN (SELECT seq FROM documents)")
+            broken = {row[0] for query in _MISPLACED for row in self._db.execute(query)}
+        # A document without its keys has them in its own row: written again, it gets them back.
+        self.put_many(list(self.get_many(broken).values()))
+        return broken
+
 
 _INVARIANTS = (
     (
@@ -588,6 +597,16 @@ _INVARIANTS = (
         """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
            WHERE k.leader != (d.role != 'duplicate')""",
     ),
+)
+
+# The documents behind the sentences of _INVARIANTS.
+_MISPLACED = (
+    """SELECT d.id FROM documents d LEFT JOIN documents o ON o.id = d."group"
+       WHERE o.id IS NULL OR o."group" != o.id OR o.role = 'duplicate' OR d.story != o.story
+       OR (d.role = 'duplicate') != (d."group" != d.id)""",
+    "SELECT id FROM documents WHERE keys != '{}' AND seq NOT IN (SELECT seq FROM keys)",
+    """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
+       WHERE k.leader != (d.role != 'duplicate')""",
 )
 
 

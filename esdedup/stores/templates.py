@@ -70,7 +70,7 @@ def elasticsearch_role(store: str) -> JSON:
 
 def elasticsearch_templates_role() -> JSON:
     """For whoever runs `esdedup templates install`, once."""
-    return {"cluster": ["manage_index_templates"], "indices": []}
+    return {"cluster": ["manage_index_templates"]}
 
 
 def opensearch_roles(store: str) -> JSON:

@@ -125,7 +125,7 @@ def test_a_pattern_reads_and_links_but_takes_nothing_new(server: Server, index: 
     with Deduplicator.open(url(server, f"{index}-*")) as deduplicator:
         assert {i: d.group for i, d in deduplicator.sweep(began).items()} == {"b": "a"}
         assert deduplicator.check(article("x", 1, 3)).group == "a"
-        with pytest.raises(StoreError, match="is a pattern.*an alias with a write index"):
+        with pytest.raises(StoreError, match=r"is a pattern.*an alias with a write index"):
             add(deduplicator, article("c", 1, 3))
 
 

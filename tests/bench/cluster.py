@@ -1,0 +1,238 @@
+"""The cluster store on real servers: candidate requests, indexing, checks against peers' queries.
+
+`python -m tests.bench cluster` runs at 100,000 documents; ESDEDUP_BENCH_DOCUMENTS sets another
+number, ESDEDUP_BENCH_LARGE=1 adds the comparison with ten times as many.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+from esdedup.linking import probe
+from esdedup.model import JSON, Document
+from esdedup.pipeline import Deduplicator
+from esdedup.settings import Settings
+from esdedup.signing import Signed, prepare
+from esdedup.stores import Record, bodies
+from esdedup.stores.cluster import ClusterStore
+from esdedup.stores.connection import Target, connect, path_of
+from tests.bench.articles import Newsroom
+from tests.bench.timing import headline, line
+from tests.servers import Product, start
+
+DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "100000"))
+INDEXED = 6_000
+PROBES = 300
+WORDS = 110
+PRODUCTS: tuple[Product, ...] = ("elasticsearch", "opensearch")
+
+
+def run() -> None:
+    for product in PRODUCTS:
+        with start(product, heap="2g") as server:
+            _indexing(product, server.url)
+            _requests(product, server.url)
+
+
+# --- indexing ----------------------------------------------------------------------------------
+
+
+def _indexing(product: Product, url: str) -> None:
+    headline(f"{product}: indexing {INDEXED:,} articles of 400 words")
+    documents = list(Newsroom().articles(INDEXED))
+    _plain_bulk(url, "warm", documents[:1_000])
+    plain = _plain_bulk(url, "plain", documents)
+    line("plain bulk of the same articles, one client", f"{plain:,.0f} articles/s")
+    settings = Settings.load(environment={})
+    with Deduplicator.open(f"{url}/detected", settings) as deduplicator:
+        begin = time.perf_counter()
+        for _ in deduplicator.add_many(documents, workers=2):
+            pass
+        rate = INDEXED / (time.perf_counter() - begin)
+    line("with full detection, 2 workers", f"{rate:,.0f} articles/s", rate / plain, "bar 0.5")
+
+
+def _plain_bulk(url: str, index: str, documents: Sequence[Document]) -> float:
+    connection = connect(Target.parse(f"{url}/{index}", {}))
+    connection.send(
+        "PUT", path_of(index), body={"mappings": {"properties": bodies.news_properties()}}
+    )
+    begin = time.perf_counter()
+    for part in _parts(documents, 500):
+        lines: list[JSON] = []
+        for document in part:
+            body = document.to_json()
+            lines += [{"create": {"_index": index, "_id": body.pop("id")}}, body]
+        connection.send("POST", "/_bulk", body=lines)
+    connection.send("POST", path_of(index, "_refresh"))
+    rate = len(documents) / (time.perf_counter() - begin)
+    connection.close()
+    return rate
+
+
+# --- requests ----------------------------------------------------------------------------------
+
+
+def _requests(product: Product, url: str) -> None:
+    headline(f"{product}: requests at {DOCUMENTS:,} articles of {WORDS} words, 30 % copies")
+    settings = Settings.load(environment={})
+    newsroom = Newsroom(words=WORDS)
+    store = ClusterStore(Target.parse(f"{url}/crowd", {}), settings)
+    probes = _fill(store, newsroom, DOCUMENTS, settings)
+    ratio_at_first = _candidates_against_term(store, probes, settings)
+    _peers(store, probes)
+    _bytes(store, newsroom)
+    if os.environ.get("ESDEDUP_BENCH_LARGE"):
+        headline(f"{product}: the same at {10 * DOCUMENTS:,}")
+        more = _fill(store, newsroom, 9 * DOCUMENTS, settings, prefix="more")
+        ratio = _candidates_against_term(store, more, settings)
+        line(
+            "candidate request, ten times as many documents", "", ratio / ratio_at_first, "bar 1.5"
+        )
+    store.close()
+
+
+def _fill(
+    store: ClusterStore, newsroom: Newsroom, count: int, settings: Settings, prefix: str = "a"
+) -> list[Signed]:
+    """Decided in memory, where that is quick, then written; returns a sample to probe with."""
+    sample: list[Signed] = []
+    pick = random.Random(7)
+    with Deduplicator.open("sqlite://:memory:", settings) as deduplicator:
+        for part in _parts(newsroom.articles(count, prefix=prefix), 1_000):
+            items = prepare(part, settings)
+            outcomes = deduplicator.write(items)
+            decisions = {o.decision.id: o.decision for o in outcomes}
+            signed = [item for item in items if isinstance(item, Signed)]
+            moment = time.time_ns() // 1000
+            store.put_many(
+                [
+                    Record(
+                        s.document, s.signature, (moment, s.document.id), moment,
+                        decisions[s.document.id],
+                    )
+                    for s in signed
+                ]
+            )  # fmt: skip
+            sample += pick.sample(signed, min(len(signed), 1 + PROBES * 1_000 // count))
+    store.refresh()
+    return pick.sample(sample, min(PROBES, len(sample)))
+
+
+def _candidates_against_term(
+    store: ClusterStore, signed: Sequence[Signed], settings: Settings
+) -> float:
+    order = (1 << 62, "")
+    full = [
+        bodies.candidate_search(probe("", s.signature, order, settings), settings) for s in signed
+    ]
+    terms = [
+        {"size": 10, "query": {"term": {"dedup.sketch": s.signature.keys["sketch"][0]}}}
+        | {"_source": False, "track_total_hits": False}
+        for s in signed
+    ]
+    by_term, by_all = _paired(
+        [partial(_search, store, b) for b in terms], [partial(_search, store, b) for b in full]
+    )
+    line("one term", f"{by_term * 1e3:.2f} ms p50")
+    line(
+        "candidates of all default methods",
+        f"{by_all * 1e3:.2f} ms p50",
+        by_all / by_term,
+        "bar 1.8",
+    )
+    batch = [full[i : i + 100] for i in range(0, len(full), 100)]
+    begin = time.perf_counter()
+    for bodies_ in batch:
+        list(store._search_many(bodies_))
+    spent = (time.perf_counter() - begin) / len(full)
+    line("the same, 100 in one request", f"{spent * 1e3:.2f} ms each")
+    return by_all
+
+
+def _peers(store: ClusterStore, signed: Sequence[Signed]) -> None:
+    """A whole check (sign, ask, verify) against the query people use instead."""
+    deduplicator = Deduplicator(store)
+    documents = [s.document for s in signed]
+    likes = [
+        {
+            "size": 10,
+            "_source": False,
+            "track_total_hits": False,
+            "query": {
+                "more_like_this": {
+                    "fields": ["title", "text"],
+                    "like": f"{d.title} {d.text}",
+                    "max_query_terms": 25,
+                    "min_term_freq": 1,
+                    "minimum_should_match": "50%",
+                }
+            },
+        }
+        for d in documents
+    ]
+    ours, theirs = _paired(
+        [partial(deduplicator.check, d) for d in documents],
+        [partial(_search, store, b) for b in likes],
+    )
+    line("esdedup check of one article", f"{ours * 1e3:.2f} ms p50")
+    line("more_like_this", f"{theirs * 1e3:.2f} ms p50", theirs / ours, "bar 2 (times slower)")
+
+
+def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:
+    """What our fields add, both indices merged to one segment."""
+    documents = list(newsroom.articles(5_000, prefix="size"))
+    connection = store._connection
+    with_us = ClusterStore(Target.parse(f"{store.target.hosts[0]}/size-with", {}), store.settings)
+    signed = [s for s in prepare(documents, store.settings) if isinstance(s, Signed)]
+    with Deduplicator(with_us) as deduplicator:
+        deduplicator.write(signed)
+    _plain_bulk(store.target.hosts[0], "size-without", documents)
+    sizes = {}
+    for index in ("size-with", "size-without"):
+        connection.send("POST", path_of(index, "_forcemerge"), params={"max_num_segments": 1})
+        connection.send("POST", path_of(index, "_refresh"))
+    time.sleep(11)  # sizes are cached for ten seconds
+    for index in ("size-with", "size-without"):
+        answer = connection.send("GET", path_of(index, "_stats", "store"))
+        sizes[index] = answer["_all"]["primaries"]["store"]["size_in_bytes"] / len(documents)
+    added = sizes["size-with"] - sizes["size-without"]
+    line(f"our fields on disk, {WORDS}-word articles", f"{added:,.0f} bytes/article")
+
+
+def _search(store: ClusterStore, body: JSON) -> None:
+    params = {"allow_partial_search_results": "false"}
+    store._connection.send("POST", path_of(store.target.index, "_search"), params=params, body=body)
+
+
+def _paired(
+    first: Sequence[Callable[[], object]], second: Sequence[Callable[[], object]]
+) -> tuple[float, float]:
+    """Medians of both, taken in turns so that the neighbours disturb both alike."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for measured in (False, True):  # once to warm up
+        for pair in zip(first, second, strict=True):
+            for place, work in enumerate(pair):
+                begin = time.perf_counter()
+                work()
+                if measured:
+                    times[place].append(time.perf_counter() - begin)
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _parts(
+    documents: Iterator[Document] | Sequence[Document], size: int
+) -> Iterator[list[Document]]:
+    rest = iter(documents)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,351 @@
+"""What goes wrong with real servers: nothing acknowledged is lost or doubled, each refused
+document is named with its reason, and running again goes on.
+
+Every test ends by comparing the groups with those of the embedded store.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from esdedup.errors import EsdedupError, StoreError, StoreUnavailable
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.settings import Settings
+from esdedup.stores import bodies
+from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Proxy, Server, start
+from tests.servers.fixtures import READER, READER_PASSWORD
+from tests.soak import check, of_one_writer
+from tests.stores.conftest import new_index
+from tests.test_linking import SENTENCES, Article
+
+pytestmark = pytest.mark.servers
+
+SETTINGS = Settings(batch=12)
+WHOLE = tuple(range(SENTENCES))
+
+
+def stream(count: int) -> list[Document]:
+    """Every third is a copy of one of the two before it."""
+    return [
+        Article(n - n % 3 if n % 3 == 2 else n, WHOLE, 12, 0, n % 5).document(f"d{n:04d}")
+        for n in range(count)
+    ]
+
+
+@pytest.fixture(params=["elasticsearch", "opensearch"])
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(f"{request.param}_server")
+    return found
+
+
+@pytest.fixture(scope="module")
+def small_server() -> Iterator[Server]:
+    """One write at a time and one waiting: the third is refused."""
+    settings = {"thread_pool.write.size": 1, "thread_pool.write.queue_size": 1}
+    with start("elasticsearch", settings=settings) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine restarts a server in a minute and a half."""
+    monkeypatch.setenv("ES_RETRY_SECONDS", "200")
+    monkeypatch.setenv("ES_REQUEST_SECONDS", "20")
+
+
+def url(server: Server | Cluster | Proxy, index: str, product: str = "elasticsearch") -> str:
+    hosts = server.urls if isinstance(server, Server | Cluster) else [server.url]
+    scheme = hosts[0].partition("://")[0]
+    return f"{product}+{scheme}://{','.join(h.partition('://')[2] for h in hosts)}/{index}"
+
+
+def index_all(store: str, documents: Sequence[Document]) -> list[Outcome]:
+    with Deduplicator.open(store, SETTINGS) as deduplicator:
+        return list(deduplicator.add_many(documents))
+
+
+def index_during(
+    store: str, documents: Sequence[Document], fault: Callable[[], None], after: int
+) -> list[Outcome]:
+    """The fault comes when so many documents are read, while the writing goes on."""
+    begun = threading.Event()
+
+    def read() -> Iterator[Document]:
+        for number, document in enumerate(documents):
+            if number == after:
+                begun.set()
+            if number >= after:
+                time.sleep(0.005)
+            yield document
+
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit(index_all, store, read())  # type: ignore[arg-type]
+        assert begun.wait(60)
+        fault()
+        return writing.result(300)
+
+
+def drop(server: Server | Cluster, index: str) -> None:
+    for name in (index, bodies.quarantine_index(index)):
+        server.http("DELETE", f"/{name}")
+
+
+# --- servers that go away --------------------------------------------------------------------
+
+
+def test_a_node_killed_in_the_middle_of_a_bulk(elasticsearch_cluster: Cluster) -> None:
+    cluster, index, documents = elasticsearch_cluster, new_index(), stream(240)
+    store = url(cluster, index)
+    Deduplicator.open(store, SETTINGS).close()
+    cluster.wait_for("green", nodes=3)
+    shards = cluster.http("GET", f"/_cat/shards/{index}?format=json").json()
+    (primary,) = (shard["node"] for shard in shards if shard["prirep"] == "p")
+    victim = next(node for node in cluster.nodes if node.name == primary)
+    try:
+        index_during(store, documents, victim.kill, after=60)
+        check(store, of_one_writer(documents))
+    finally:
+        drop(cluster, index)
+        victim.restart(nodes=3)
+
+
+def test_a_server_restarted_under_way(small_server: Server) -> None:
+    index, documents = new_index(), stream(120)
+    store = url(small_server, index)
+
+    def crash() -> None:
+        small_server.kill()
+        small_server.restart()
+
+    index_during(store, documents, crash, after=40)
+    check(store, of_one_writer(documents))
+    drop(small_server, index)
+
+
+def test_a_full_write_queue_is_waited_for(small_server: Server) -> None:
+    """Eight writers where two find room; each refused document is sent again."""
+    index, documents = new_index(), stream(160)
+    store = url(small_server, index)
+    began = datetime.now(UTC) - timedelta(minutes=1)
+    Deduplicator.open(store, SETTINGS).close()
+    noise = "".join(f'{{"index": {{}}}}\n{{"n": {n}}}\n' for n in range(200))
+    quiet = threading.Event()
+
+    def flood() -> None:
+        while not quiet.is_set():
+            small_server.http("POST", f"/{index}-noise/_bulk", noise)
+
+    with ThreadPoolExecutor(16) as pool:
+        for _ in range(8):
+            pool.submit(flood)
+        try:
+            list(pool.map(lambda n: index_all(store, documents[n::8]), range(8)))
+        finally:
+            quiet.set()
+    pools = small_server.http("GET", "/_nodes/stats/thread_pool").json()["nodes"].values()
+    assert sum(node["thread_pool"]["write"]["rejected"] for node in pools) > 0
+    with Deduplicator.open(store, SETTINGS) as deduplicator:
+        deduplicator.sweep(began)
+    check(store, of_one_writer(documents))
+    drop(small_server, index)
+    small_server.http("DELETE", f"/{index}-noise")
+
+
+# --- connections -----------------------------------------------------------------------------
+
+
+def test_slow_and_cut_connections(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers come late, in part, or never; requests break off half way."""
+    monkeypatch.setenv("ES_REQUEST_SECONDS", "2")
+    index, documents = new_index(), stream(96)
+    with Proxy(server.url) as proxy:
+
+        def misbehave() -> None:
+            proxy.delay = 0.02
+            for deed in (proxy.cut, proxy.hold, proxy.refuse):
+                deed()
+                time.sleep(0.5)
+                proxy.restore()
+                time.sleep(0.2)
+            for direction in ("answer", "request"):
+                proxy.close_after(3_000, direction)  # type: ignore[arg-type]
+                time.sleep(0.7)
+                proxy.restore()
+
+        store = url(proxy, index, server.product)
+        index_during(store, documents, misbehave, after=20)
+        assert proxy.connections > 5
+    check(url(server, index, server.product), of_one_writer(documents))
+    drop(server, index)
+
+
+def test_a_server_that_never_answers_is_given_up(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ES_REQUEST_SECONDS", "0.3")
+    monkeypatch.setenv("ES_RETRY_SECONDS", "1")
+    with Proxy(server.url) as proxy:
+        proxy.hold()
+        with pytest.raises(StoreUnavailable, match=r"did not answer for 1 s.*run the same command"):
+            Deduplicator.open(url(proxy, new_index(), server.product))
+
+
+# --- refusals --------------------------------------------------------------------------------
+
+
+def test_one_refused_document_among_a_thousand(server: Server) -> None:
+    index = new_index()
+    own = {"properties": {"views": {"type": "integer"}}}
+    assert server.http("PUT", f"/{index}", {"mappings": own}).status == 200
+    documents = [
+        Document(id=f"d{n}", text=f"{n} words of its own, {n}", extra={"views": n})
+        for n in range(1000)
+    ]
+    documents[437] = Document(id="bad", url="https://x.org/bad", text="t", extra={"views": "many"})
+    store = url(server, index, server.product)
+    with Deduplicator.open(store) as deduplicator:
+        outcomes = list(deduplicator.add_many(documents))
+        (failed,) = [o for o in outcomes if o.status == "failed"]
+        assert failed.decision.id == "bad"
+        assert failed.failure is not None
+        assert failed.failure.where == "https://x.org/bad"
+        assert "views" in failed.failure.reason
+        assert '"many"' in failed.failure.reason
+        assert deduplicator.store.stats()["documents"] == 999
+        (kept,) = deduplicator.store.quarantined()
+        assert kept.document is not None
+        assert dict(kept.document.extra) == {"views": "many"}
+        mended = Document(id="bad", text="t", extra={"views": 7})
+        (outcome,) = deduplicator.add_many([mended])
+        assert outcome.status == "new"
+        assert deduplicator.store.quarantined() == []
+    drop(server, index)
+
+
+@pytest.mark.parametrize("block", ["read_only_allow_delete", "write"])
+def test_an_index_that_takes_no_writes(server: Server, block: str) -> None:
+    """A full disk answers 429, as a full queue does, but no waiting helps."""
+    index, documents = new_index(), stream(48)
+    store = url(server, index, server.product)
+    index_all(store, documents[:20])
+
+    def set_block(value: bool | None) -> None:
+        answer = server.http("PUT", f"/{index}/_settings", {f"index.blocks.{block}": value})
+        assert answer.status == 200
+
+    set_block(True)
+    began = time.monotonic()
+    with pytest.raises(StoreUnavailable, match=r"does not take writes.*run the same command"):
+        index_all(store, documents)
+    assert time.monotonic() - began < 15
+    set_block(None)
+    index_all(store, documents)
+    check(store, of_one_writer(documents))
+    drop(server, index)
+
+
+# --- who we are ------------------------------------------------------------------------------
+
+
+def message_of(store: str) -> str:
+    with pytest.raises(EsdedupError) as error:
+        Deduplicator.open(store)
+    return str(error.value)
+
+
+def secured(server: Server, index: str, user: str = "", password: str = "") -> str:
+    credentials = f"{user}:{password}@" if user else ""
+    return f"elasticsearch+https://{credentials}localhost:{server.port}/{index}"
+
+
+def test_wrong_credentials(
+    secure_elasticsearch_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = secure_elasticsearch_server
+    monkeypatch.setenv("ES_CA_CERTS", str(server.ca))
+    for user, password in [("elastic", "wr0ng-secret"), ("nobody", "s3cret"), ("", "")]:
+        for product in ("elasticsearch+", ""):
+            store = secured(server, "own-x", user, password).removeprefix("elasticsearch+")
+            message = message_of(product + store)
+            assert "refused the credentials (401)" in message
+            assert "ES_API_KEY" in message
+            assert not password or password not in message
+    monkeypatch.setenv("ES_API_KEY", "bm9ib2R5OnNlY3JldA==")
+    message = message_of(secured(server, "own-x"))
+    assert "refused the credentials (401)" in message
+    assert "bm9ib2R5" not in message
+
+
+def test_a_user_who_may_only_read(
+    secure_elasticsearch_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, index = secure_elasticsearch_server, new_index()
+    monkeypatch.setenv("ES_CA_CERTS", str(server.ca))
+    message = message_of(secured(server, index, READER, READER_PASSWORD))
+    assert "refused the credentials (403)" in message
+    assert "mappings/roles" in message
+    assert READER_PASSWORD not in message
+
+
+def test_the_right_credentials_and_authority(
+    secure_elasticsearch_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, index, documents = secure_elasticsearch_server, new_index(), stream(12)
+    monkeypatch.setenv("ES_CA_CERTS", str(server.ca))
+    store = secured(server, index, "elastic", PASSWORD)
+    index_all(store, documents)
+    check(store, of_one_writer(documents))
+    check(store.removeprefix("elasticsearch+"), of_one_writer(documents))
+    drop(server, index)
+
+
+@pytest.mark.parametrize("product", ["elasticsearch+", ""])
+def test_an_unknown_certificate_authority(
+    secure_elasticsearch_server: Server, product: str
+) -> None:
+    store = secured(secure_elasticsearch_server, "own-x", "elastic", PASSWORD)
+    began = time.monotonic()
+    message = message_of(product + store.removeprefix("elasticsearch+"))
+    assert "the certificate was not accepted" in message
+    assert "ES_CA_CERTS" in message
+    assert PASSWORD not in message
+    assert time.monotonic() - began < 15, "no waiting makes a certificate known"
+
+
+def test_a_plain_connection_to_a_tls_port(secure_elasticsearch_server: Server) -> None:
+    port = secure_elasticsearch_server.port
+    with pytest.raises(StoreError):
+        Deduplicator.open(f"http://localhost:{port}/own-x")
+
+
+def test_an_older_server_is_told_by_name() -> None:
+    """The client of version 9 and a server of version 8."""
+    import elasticsearch
+
+    if elasticsearch.__version__[0] < 9:
+        pytest.skip("the installed client speaks version 8")
+    with start("elasticsearch", version=ELASTICSEARCH_8) as server:
+        message = message_of(url(server, "own-x"))
+    assert "older version than the installed client" in message
+    assert "pip install 'elasticsearch<9'" in message
+
+
+def test_the_wrong_product_is_told_by_name(
+    opensearch_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "opensearch+https" in message_of(url(opensearch_server, "own-x", "elasticsearch"))
+
+
+def test_a_server_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ES_RETRY_SECONDS", "1")
+    with Proxy("http://127.0.0.1:9") as proxy:
+        proxy.refuse()
+        for product in ("", "elasticsearch+", "opensearch+"):
+            assert "127.0.0.1" in message_of(f"{product}{proxy.url}/own-x")
