@@ -16,7 +16,8 @@ demo: $(STAMP)  ## index the sample stream and show its stories
 	$(BIN)/esdedup demo
 
 test: $(STAMP)  ## the whole test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 -m "not servers"
+	$(BIN)/python -m pytest -m servers
 
 check: $(STAMP)  ## format, lint, types, docs in step with code
 	$(BIN)/ruff format --check .

@@ -44,7 +44,7 @@ ARRIVALS: dict[str, Arrival] = {
     "random": "random",
 }
 # Raised when `extract` gives other texts for the same page: cached ones are then left aside.
-EXTRACTOR = 1
+EXTRACTOR = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,11 +90,12 @@ def extract(document: Document, settings: Settings) -> Document:
     if id_.startswith("content:") and document.url is None:
         id_ = url_id(about.url) or id_
     source = document.source or about.site or _host(url)
+    title = document.title or _without_site(about.title, source)
     return replace(
         document,
         id=id_,
-        title=document.title or _without_site(about.title, source),
-        text=text,
+        title=title,
+        text=_without_headline(text, title),
         url=url,
         source=source,
         lang=document.lang or about.lang,
@@ -302,6 +303,12 @@ def _day_in(url: str | None) -> datetime | None:
     """`/2007/03/05/` in the address, as most newsrooms file their articles."""
     found = _DAY_IN_URL.search(urlsplit(url).path) if url_id(url) and url else None
     return moment("{}-{:0>2}-{:0>2}".format(*found.groups())) if found else None
+
+
+def _without_headline(text: str, title: str) -> str:
+    """Some layouts leave the headline as the first line of the body."""
+    head, _, body = text.partition("\n")
+    return body.lstrip() if body and title and head.strip() == title else text
 
 
 def _without_site(title: str, site: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from esdedup.backfill import Backfill, Plan
 from esdedup.linking import settle
@@ -11,6 +11,7 @@ from esdedup.pipeline import Deduplicator
 from esdedup.stores import Record
 
 _SHOWN = 5  # ids named in a line
+_ALL = 1 << 31
 
 
 def repair(deduplicator: Deduplicator) -> list[str]:
@@ -39,10 +40,11 @@ def _sign_again(deduplicator: Deduplicator) -> list[str]:
     return [f"{len(documents)} articles of another format signed"]
 
 
-def _of_other_formats(deduplicator: Deduplicator) -> Iterable[Document]:
+def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:
     store, mine = deduplicator.store, deduplicator.settings.fingerprint_of_format()
-    ids = {id_ for group, _ in store.groups(smallest=1, size=1 << 31) for id_ in (group,)}
-    for group in ids:
+    if not any("have format" in problem for problem in store.check()):
+        return  # reading every document takes long
+    for group, _ in store.groups(smallest=1, size=_ALL):
         for record in store.members(group):
             if record.signature.format != mine and record.decision.role != "unprocessed":
                 yield record.document

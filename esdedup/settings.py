@@ -168,6 +168,57 @@ class Settings:
         low=0.0,
         high=1.0,
     )
+    window_sentences: int = setting(
+        8,
+        "Sentences in a window of lengths (WS).",
+        unit="sentences",
+        source="paper 003, Table 7",
+        shapes=True,
+        method="lengths",
+        low=1,
+        high=64,
+    )
+    window_step: int = setting(
+        1,
+        "Sentences from one stored window to the next (SW). `copies` asks with all windows "
+        "whatever the step; articles being indexed ask with the stored ones.",
+        unit="sentences",
+        source="paper 003, Table 7",
+        shapes=True,
+        method="lengths",
+        low=1,
+        high=64,
+    )
+    dynamic_jumping: bool = setting(
+        False,
+        "Whether a window is left out where the lengths before it, at its beginning and after "
+        "are the same.",
+        unit="yes/no",
+        source="paper 003, section 3.2",
+        shapes=True,
+        method="lengths",
+    )
+    min_windows: int = setting(
+        5,
+        "Windows one after the other in both texts that make a copy (t). Texts of fewer than "
+        "WS + SW (t - 1) sentences have no windows.",
+        unit="windows",
+        source="paper 003, Table 7",
+        shapes=True,
+        method="lengths",
+        low=1,
+    )
+    max_windows: int = setting(
+        900,
+        "Windows stored of one text, from its beginning: about 18,000 words. OpenSearch refuses "
+        "more than 1,024 clauses in one request.",
+        unit="windows",
+        source="esdedup",
+        shapes=True,
+        method="lengths",
+        low=1,
+        high=900,
+    )
     verified_by: str = setting(
         "overlap",
         "What decides about a candidate: `overlap` of shingles, or the measure of one method by "
@@ -367,10 +418,27 @@ _NRC_GPHIN: dict[str, Any] = {
     "number_check": False,
     "extended_ratio": 0.0,
 }
+# One method alone, as its paper has it: its own measure decides, nothing is checked beside it.
+_ALONE: dict[str, Any] = {
+    "attract": "all",
+    "keep": "arrival",
+    "number_check": False,
+    "extended_ratio": 0.0,
+}
+_CHANG_WANG: dict[str, Any] = {
+    **_ALONE,
+    "methods": ("lengths",),
+    "verified_by": "lengths",
+    "signed_text": "body",
+    "window_sentences": 8,
+    "window_step": 1,
+    "min_windows": 5,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "hybrid": {},
     "nrc-gphin": _NRC_GPHIN,
     "nrc-gphin-precise": {**_NRC_GPHIN, "compared_part": 0.8, "min_overlap": 0.5},
+    "chang-wang": _CHANG_WANG,
 }
 
 

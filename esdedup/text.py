@@ -67,16 +67,25 @@ class Tokens:
     """The words of a batch of texts, as hashes.
 
     `first[i]:first[i + 1]` are the words of text i. `hashes` holds each word's polynomial
-    h = h * base + code point; `lengths` its number of characters.
+    h = h * base + code point; `lengths` its number of characters; `starts` where it begins
+    among `codes`, the folded code points of the batch.
     """
 
     hashes: Hashes
     lengths: NDArray[np.int64]
     first: NDArray[np.int64]
     base: int
+    codes: NDArray[np.uint32]
+    starts: NDArray[np.int64]
 
     def count(self, text: int) -> int:
         return int(self.first[text + 1] - self.first[text])
+
+    def word(self, place: int) -> str:
+        """The folded word itself; methods ask for few, and know the others by their hashes."""
+        start = self.starts[place]
+        code_points = self.codes[start : start + self.lengths[place]]
+        return code_points.tobytes().decode("utf-32-le", "surrogatepass")
 
     def shingles(self, words: int) -> Hashes:
         """Polynomial over the characters of each run of `words` words joined by one space.
@@ -104,6 +113,22 @@ class Tokens:
         return np.stack([starts, ends], axis=1)
 
 
+def code_points(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+
+
+def word_edges(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each word begins and ends in a text as it stands, not folded."""
+    line_end = np.array([10], np.uint32)
+    classes = _classes()[np.concatenate([line_end, codes, line_end])]
+    if (classes == _IGNORED).any():
+        kept = np.flatnonzero(classes != _IGNORED)
+        starts, ends = _word_edges(classes[kept])
+        return kept[starts] - 1, kept[ends - 1]
+    starts, ends = _word_edges(classes)
+    return starts - 1, ends - 1
+
+
 def tokenise(texts: Sequence[str], base: int) -> Tokens:
     """Words of all texts at once: a handful of passes in numpy over their characters."""
     folded = [fold(text) for text in texts]
@@ -120,7 +145,7 @@ def tokenise(texts: Sequence[str], base: int) -> Tokens:
     starts, ends = _word_edges(classes)
     hashes = _word_hashes(codes, starts, ends, base)
     first = np.concatenate([[0], np.searchsorted(starts, ends_of_texts)])
-    return Tokens(hashes, ends - starts, first, base)
+    return Tokens(hashes, ends - starts, first, base, codes, starts)
 
 
 def _word_edges(classes: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

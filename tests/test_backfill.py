@@ -542,8 +542,8 @@ class TestRepair:
         newsroom.backfill()
         right = newsroom.groups()
         copies = [id_ for id_, group in right.items() if group != id_]
-        leaders = [id_ for id_, group in right.items() if group == id_]
         (leader, _), = Counter(right.values()).most_common(1)  # fmt: skip
+        leaders = [id_ for id_, group in right.items() if group == id_ != leader]
         newsroom.damage(copies[0], {"group": copies[0], "canonical": True, "role": "original"})
         newsroom.damage(copies[1], {"group": copies[1]})
         newsroom.damage(copies[2], {"format": "0123456789ab"})

@@ -490,7 +490,10 @@ def test_doctor_finds_a_broken_group(filled: Cli) -> None:
     result = filled("doctor")
     assert result.exit_code == ExitCode.FOUND
     assert "PROBLEM  store: group without an original: gone" in result.stdout
-    assert "restore a backup" in result.stdout
+    assert "`esdedup doctor --fix` mends it" in result.stdout
+    fixed = filled("doctor", "--fix")
+    assert fixed.exit_code == ExitCode.DONE
+    assert "fixed" in fixed.stdout
 
 
 def test_doctor_without_a_store(cli: Cli) -> None:

@@ -390,18 +390,47 @@ def sweep(
 
     With --watch it runs until SIGTERM or Ctrl-C, and ends between two batches.
     """
-    from esdedup.backfill import sweep as sweep_once
-
     fields = assignments(field, "--field")
     start = _date(since, "--since") or datetime.now(UTC)
-    with open_to_change(store) as deduplicator, _until_signalled(watch is not None) as stopped:
-        while True:
+    with _until_signalled(watch is not None) as stopped:
+        if watch is None:
+            _sweep_once(store, start, fields, stopped, json_, silent=False)
+            return
+        while not stopped.is_set():
             began = datetime.now(UTC)
-            progress = sweep_once(deduplicator, start, fields=fields, stopped=stopped.is_set)
-            _print_swept(progress, as_json=json_, silent=watch is not None)
-            if watch is None or stopped.wait(watch):
-                return
-            start = began  # the overlap for other clocks is added where links are looked at
+            if _sweep_or_wait(store, start, fields, stopped, json_):
+                start = began  # the overlap for other clocks is added where links are looked at
+            stopped.wait(watch)
+
+
+def _sweep_or_wait(
+    store: str, since: datetime, fields: dict[str, str], stopped: threading.Event, as_json: bool
+) -> bool:
+    """A daemon outlives a cluster that restarts, and waits for an index that is not there yet."""
+    from esdedup.errors import StoreMissing, StoreUnavailable
+
+    try:
+        _sweep_once(store, since, fields, stopped, as_json, silent=True)
+    except (StoreMissing, StoreUnavailable) as error:
+        say(f"waiting: {error}")
+        return False
+    return True
+
+
+def _sweep_once(
+    store: str,
+    since: datetime,
+    fields: dict[str, str],
+    stopped: threading.Event,
+    as_json: bool,
+    *,
+    silent: bool,
+) -> None:
+    from esdedup.backfill import sweep as sweep_store
+
+    with open_to_change(store) as deduplicator:
+        progress = sweep_store(deduplicator, since, fields=fields, stopped=stopped.is_set)
+    _print_swept(progress, as_json=as_json, silent=silent)
 
 
 def _print_swept(progress: Progress, *, as_json: bool, silent: bool) -> None:

@@ -17,9 +17,9 @@ from __future__ import annotations
 from types import ModuleType
 
 from esdedup.errors import SettingsError
-from esdedup.methods import exact, sketch
+from esdedup.methods import exact, lengths, sketch
 
-METHODS: dict[str, ModuleType] = {"sketch": sketch, "exact": exact}
+METHODS: dict[str, ModuleType] = {"sketch": sketch, "exact": exact, "lengths": lengths}
 
 
 def method(name: str) -> ModuleType:

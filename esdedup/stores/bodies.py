@@ -40,7 +40,7 @@ _KEPT_EVIDENCE = 3
 
 _KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
 # Field of `dedup` each method's keys are stored in.
-KEY_FIELDS = {"sketch": "sketch", "exact": "exact"}
+KEY_FIELDS = {"sketch": "sketch", "exact": "exact", "lengths": "windows"}
 
 # French articles and pronouns that melt into the next word, and the letters they do it before.
 _ELIDED = ("l", "d", "j", "m", "t", "s", "c", "n", "qu")

@@ -8,6 +8,7 @@ version it was decided on, and nothing rests on what one worker has in memory.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -248,26 +249,41 @@ class ClusterStore:
 
         A write to a missing index would make it anew, with a mapping guessed from the document.
         """
-        try:
-            answer = self._connection.send(
-                "GET",
-                path_of(self._index, "_stats", "docs"),
-                params={"level": "shards", "filter_path": _POSITION_FIELDS},
-            )
-        except ClusterRefused as refusal:
-            if refusal.status == 404:
-                raise self._gone() from refusal
-            raise
-        indices = answer.get("indices", {})
+        indices = self._shards()
         position = _position(indices)
         before = self._position.indices if self._position else {}
-        if not indices or any(position.indices.get(n, uuid) != uuid for n, uuid in before.items()):
+        if any(position.indices.get(name, uuid) != uuid for name, uuid in before.items()):
             raise self._gone()
         if new := set(indices) - self._known:
             self._adopt(new)
         self._several = len(indices) > 1
         self._position = position
         return position
+
+    def _shards(self) -> dict[str, JSON]:
+        """Index -> its started shards; waits for the first, which an index just made has not."""
+        deadline = time.monotonic() + self.target.retry_seconds
+        while True:
+            try:
+                answer = self._connection.send(
+                    "GET",
+                    path_of(self._index, "_stats", "docs"),
+                    params={"level": "shards", "filter_path": _POSITION_FIELDS},
+                )
+            except ClusterRefused as refusal:
+                if refusal.status == 404:
+                    raise self._gone() from refusal
+                raise
+            if indices := answer.get("indices"):
+                return dict(indices)
+            if self._mappings() is None:
+                raise self._gone()
+            if time.monotonic() > deadline:
+                raise StoreUnavailable(
+                    f"{self.target.shown}: no shard has started; look at the health of the "
+                    "cluster and run the same command again"
+                )
+            time.sleep(0.1)
 
     def _gone(self) -> StoreError:
         return StoreError(
@@ -725,7 +741,9 @@ class ClusterStore:
                 yield f"duplicate that leads: {id_}", id_
             elif leader is None or leader["role"] == "duplicate":
                 yield f"group without an original: {link['group']} (of {id_})", id_
-            elif link["story"] != leader["story"]:
+            elif link["story"] != leader["story"] or (
+                link["role"] == "original" and link["story"] != id_
+            ):
                 yield f"story other than its group's: {id_}", id_
 
     def _count(self, query: JSON) -> int:

@@ -227,10 +227,10 @@ def _elasticsearch(target: Target) -> Connection:
         try:
             answer = client.perform_request(method, path, params=params, headers=headers, body=body)
         except UnsupportedProductError as error:
-            raise StoreError(
-                f"{target.shown} is not Elasticsearch; write opensearch+https://… for OpenSearch"
-            ) from error
+            raise StoreError(_product_message(target)) from error
         except ApiError as error:
+            if "x-elastic-product" not in error.meta.headers and _is_about_media_type(error.body):
+                raise StoreError(_product_message(target)) from error
             raise _refusal(target, error.meta.status, error.body, f"{method} {path}") from error
         except elastic_transport.TlsError as error:
             raise StoreError(_tls_message(target, error)) from error
@@ -287,12 +287,22 @@ def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
         return _Later(f"{status} {kind}")
     if status in (401, 403) and kind != "cluster_block_exception":
         return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
-    if "media_type_header" in kind or "compatible-with" in reason:
+    if _is_about_media_type(body):
         return StoreError(
             f"{target.shown} speaks an older version than the installed client: "
             "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
         )
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
+
+
+def _is_about_media_type(body: Any) -> bool:
+    """Version 9 of the client asks for answers as of version 9, which older servers refuse."""
+    kind, reason = _error_of(body)
+    return "media_type_header" in kind or "compatible-with" in reason
+
+
+def _product_message(target: Target) -> str:
+    return f"{target.shown} is not Elasticsearch; write opensearch+https://… for OpenSearch"
 
 
 def _error_of(body: Any) -> tuple[str, str]:

@@ -582,7 +582,7 @@ _INVARIANTS = (
     (
         "story other than its group's",
         """SELECT d.id FROM documents d JOIN documents o ON o.id = d."group"
-           WHERE d.story != o.story""",
+           WHERE d.story != o.story OR (d.role = 'original' AND d.story != d.id)""",
     ),
     (
         "keys of a missing document",
@@ -603,6 +603,7 @@ _INVARIANTS = (
 _MISPLACED = (
     """SELECT d.id FROM documents d LEFT JOIN documents o ON o.id = d."group"
        WHERE o.id IS NULL OR o."group" != o.id OR o.role = 'duplicate' OR d.story != o.story
+       OR (d.role = 'original' AND d.story != d.id)
        OR (d.role = 'duplicate') != (d."group" != d.id)""",
     "SELECT id FROM documents WHERE keys != '{}' AND seq NOT IN (SELECT seq FROM keys)",
     """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)

@@ -77,7 +77,6 @@ def opensearch_roles(store: str) -> JSON:
     """Entries of roles.yml, the same rights under the names of OpenSearch."""
     return {
         "esdedup": {
-            "reserved": False,
             "cluster_permissions": [
                 "cluster:monitor/main",  # which product this is
                 "cluster_composite_ops",  # _bulk, _mget, _msearch
@@ -99,7 +98,6 @@ def opensearch_roles(store: str) -> JSON:
             ],
         },
         "esdedup_templates": {
-            "reserved": False,
             "cluster_permissions": [
                 "cluster:monitor/main",
                 "cluster_manage_index_templates",

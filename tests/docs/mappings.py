@@ -24,8 +24,14 @@ def files() -> dict[str, str]:
         "index-template.json": _json(templates.index(settings, store=STORE)),
         "roles/elasticsearch.json": _json(templates.elasticsearch_role(STORE)),
         "roles/elasticsearch-templates.json": _json(templates.elasticsearch_templates_role()),
+        "roles/opensearch.json": _json(_patch(templates.opensearch_roles(STORE))),
         "roles/opensearch.yml": _yaml(templates.opensearch_roles(STORE)),
     }
+
+
+def _patch(roles: dict[str, Any]) -> list[dict[str, Any]]:
+    """The body of PATCH _plugins/_security/api/roles."""
+    return [{"op": "add", "path": f"/{name}", "value": role} for name, role in roles.items()]
 
 
 def _json(value: Any) -> str:
@@ -33,9 +39,7 @@ def _json(value: Any) -> str:
 
 
 def _yaml(value: Any) -> str:
-    head = (
-        "# Add to config/opensearch-security/roles.yml, or PUT _plugins/_security/api/roles/NAME\n"
-    )
+    head = "# Entries of config/opensearch-security/roles.yml; opensearch.json: the same by HTTP\n"
     return head + str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
 
 

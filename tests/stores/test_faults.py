@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -204,10 +205,7 @@ def test_one_refused_document_among_a_thousand(server: Server) -> None:
     index = new_index()
     own = {"properties": {"views": {"type": "integer"}}}
     assert server.http("PUT", f"/{index}", {"mappings": own}).status == 200
-    documents = [
-        Document(id=f"d{n}", text=f"{n} words of its own, {n}", extra={"views": n})
-        for n in range(1000)
-    ]
+    documents = [replace(document, extra={"views": 7}) for document in stream(1000)]
     documents[437] = Document(id="bad", url="https://x.org/bad", text="t", extra={"views": "many"})
     store = url(server, index, server.product)
     with Deduplicator.open(store) as deduplicator:
@@ -337,9 +335,7 @@ def test_an_older_server_is_told_by_name() -> None:
     assert "pip install 'elasticsearch<9'" in message
 
 
-def test_the_wrong_product_is_told_by_name(
-    opensearch_server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_wrong_product_is_told_by_name(opensearch_server: Server) -> None:
     assert "opensearch+https" in message_of(url(opensearch_server, "own-x", "elasticsearch"))
 
 

@@ -1,0 +1,200 @@
+"""Windows of sentence lengths (paper 003, Chang & Wang): partial copies and quotations.
+
+A text is the string of its sentences' lengths in words; every window of WS lengths is a key,
+without its place, so that a passage is found wherever it stands in another text. t windows next
+to each other in both texts make a copy: WS + SW (t - 1) sentences of the same lengths in the same
+order. The language does not matter, nor do words that were replaced one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from esdedup.methods.batch import Batch
+from esdedup.sentences import Numbers, Sentences, split
+from esdedup.settings import Settings
+
+# Verse, tables and lists have regular lengths, which say nothing of the text (section 5): a
+# window with fewer distinct lengths is not stored.
+MIN_DISTINCT = 3
+Window = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """The feature string of one text, and where the windows that are stored begin."""
+
+    lengths: Numbers
+    starts: Numbers
+
+
+def sign(batch: Batch, settings: Settings) -> list[Signed]:
+    """No windows for a text of fewer than `shortest` sentences, nor beyond `max_windows`."""
+    sentences = split(batch.texts)
+    chosen = window_starts(sentences.words, settings)
+    bounds = np.stack([sentences.first[:-1], sentences.first[1:]], axis=1).tolist()
+    out = []
+    for first, last in bounds:
+        own = chosen[slice(*np.searchsorted(chosen, (first, last - settings.window_sentences + 1)))]
+        own = own[:0] if last - first < shortest(settings) else own - first
+        lengths = sentences.words[first:last]
+        out.append(Signed(lengths, indexed(lengths, own, settings)[: settings.max_windows]))
+    return out
+
+
+def keys(signed: Signed, settings: Settings) -> tuple[str, ...]:
+    """`w:` and the lengths of a window, in the order of the text, each window once."""
+    size = settings.window_sentences
+    words = list(map(str, signed.lengths.tolist()))
+    return tuple(dict.fromkeys("w:" + "-".join(words[i : i + size]) for i in signed.starts.tolist()))
+
+
+def needed(settings: Settings) -> int:
+    """As many as must be next to each other: shared keys only make the candidate."""
+    return settings.min_windows
+
+
+def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
+    """The most windows that follow each other in both texts."""
+    del settings
+    return max((run.windows for run in runs(a, b)), default=0)
+
+
+def matches(measure: float, settings: Settings) -> bool:
+    return measure >= settings.min_windows
+
+
+def shortest(settings: Settings) -> int:
+    """Length_min of equation (1): a copy of fewer sentences cannot be told, and has no windows."""
+    return settings.window_sentences + settings.window_step * (settings.min_windows - 1)
+
+
+def window_starts(lengths: Numbers, settings: Settings) -> Numbers:
+    """All windows of a feature string that say something, one sentence apart."""
+    if len(lengths) < settings.window_sentences:
+        return np.zeros(0, np.int64)
+    in_order = np.sort(sliding_window_view(lengths, settings.window_sentences), axis=1)
+    distinct = 1 + np.count_nonzero(in_order[:, 1:] != in_order[:, :-1], axis=1)
+    return np.flatnonzero(distinct >= min(MIN_DISTINCT, settings.window_sentences))
+
+
+def indexed(lengths: Numbers, starts: Numbers, settings: Settings) -> Numbers:
+    """Those of the windows that are stored: every SW-th, without repeats where jumping is dynamic.
+
+    Both are schemes of the index alone; a query slides by one (`copies`).
+    """
+    step = settings.window_step
+    if step > 1:
+        starts = starts[starts % step == 0]
+    if settings.dynamic_jumping:
+        starts = starts[~_repeated(lengths, starts, step)]
+    return starts
+
+
+def _repeated(lengths: Numbers, starts: Numbers, step: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Windows whose first SW lengths equal the SW before them and the SW after those."""
+    same = np.zeros(len(lengths), np.bool_)
+    same[step:] = lengths[step:] == lengths[:-step]
+    counts = np.concatenate([[0], np.cumsum(same)])
+    inside = (starts >= step) & (starts + 2 * step <= len(lengths))
+    repeated = np.zeros(len(starts), np.bool_)
+    at = starts[inside]
+    repeated[inside] = counts[at + 2 * step] - counts[at] == 2 * step
+    return repeated
+
+
+# --- where two texts agree ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`windows` windows, one after the other from `a` on in one text and from `b` on in another."""
+
+    a: int
+    b: int
+    windows: int
+
+
+def runs(a: Sequence[object], b: Sequence[object]) -> Iterator[Run]:
+    """Runs of equal items on one diagonal, in the order of `a`.
+
+    One pass: a run goes on where it can, and begins at the first place of its item in `b`. So a
+    text that repeats itself costs no more than another.
+    """
+    places: dict[object, int] = {}
+    for j, item in enumerate(b):
+        places.setdefault(item, j)
+    start_a = start_b = size = 0
+    for i, item in enumerate(a):
+        following = start_b + size
+        if size and following < len(b) and b[following] == item:
+            size += 1
+            continue
+        if size:
+            yield Run(start_a, start_b, size)
+        start_a, start_b = i, places.get(item, -1)
+        size = int(start_b >= 0)
+    if size:
+        yield Run(start_a, start_b, size)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The same passage in two texts: from and to which character, and its words in each."""
+
+    a: tuple[int, int]
+    b: tuple[int, int]
+    a_words: int
+    b_words: int
+
+
+def passages(a: Sentences, b: Sentences, settings: Settings) -> list[Passage]:
+    """Where at least t windows follow each other in both texts (each of one text: `of`)."""
+    size = settings.window_sentences
+    needed_run = shortest(settings) - size + 1
+    out = []
+    for run in runs(_windows(a, size), _windows(b, size)):
+        if run.windows < needed_run:
+            continue
+        sentences = run.windows + size - 1
+        in_a, in_b = slice(run.a, run.a + sentences), slice(run.b, run.b + sentences)
+        if len(set(a.words[in_a].tolist())) >= MIN_DISTINCT:
+            out.append(_passage(a, in_a, b, in_b))
+    return out
+
+
+def coverage(found: Sequence[Passage], a: Sentences, b: Sentences) -> tuple[float, float]:
+    """Which share of the words of each text the passages are; nothing counts twice."""
+    return (
+        _covered([p.a for p in found], a) / max(1, int(a.words.sum())),
+        _covered([p.b for p in found], b) / max(1, int(b.words.sum())),
+    )
+
+
+def _windows(sentences: Sentences, size: int) -> list[Window]:
+    lengths = sentences.words.tolist()
+    return [tuple(lengths[i : i + size]) for i in range(len(lengths) - size + 1)]
+
+
+def _passage(a: Sentences, in_a: slice, b: Sentences, in_b: slice) -> Passage:
+    return Passage(
+        (int(a.starts[in_a][0]), int(a.ends[in_a][-1])),
+        (int(b.starts[in_b][0]), int(b.ends[in_b][-1])),
+        int(a.words[in_a].sum()),
+        int(b.words[in_b].sum()),
+    )
+
+
+def _covered(places: Sequence[tuple[int, int]], sentences: Sentences) -> int:
+    """Words of the sentences inside any of the places."""
+    if not places:
+        return 0
+    edges = np.array(places)
+    begun = np.zeros(len(sentences.words) + 1, np.int64)
+    np.add.at(begun, np.searchsorted(sentences.starts, edges[:, 0]), 1)
+    np.add.at(begun, np.searchsorted(sentences.ends, edges[:, 1], side="right"), -1)
+    return int(sentences.words[np.cumsum(begun)[:-1] > 0].sum())
