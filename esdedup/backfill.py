@@ -213,7 +213,7 @@ class Backfill:
         with Workers(1, prepare, self._settings) as pool:
             for number in range(1, _MAX_PASSES + 1):
                 progress.passes = number
-                before = progress.done
+                before = progress.done + progress.changed_meanwhile
                 everything = self._plan.restart and number == 1
                 position = state["position"] if state else None
                 for hits in self._pages(self._query(everything=everything, after=position)):
@@ -228,7 +228,7 @@ class Backfill:
                         yield progress
                         self._wait(len(wanted), started)
                 self._index.store.refresh()
-                if progress.done == before and not everything:
+                if progress.done + progress.changed_meanwhile == before and not everything:
                     return
 
     def _batch(
@@ -238,6 +238,8 @@ class Backfill:
         pool: Workers[Signed | Failure],
         progress: Progress,
     ) -> None:
+        store = self._index.store
+        mark = store.begin()
         read = [self._document(hit) for hit in hits]
         signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
         pairs = list(zip(hits, signed, strict=True))
@@ -250,8 +252,12 @@ class Backfill:
         written = [r for r in decided if report.accepted(r.document.id)]
         ids = {r.document.id for r in written}
         # Written anew by another program, an original may have lost what its copies lean on.
-        touched |= self._index.store.followers(ids)
-        relinked = self._deduplicator._settle(touched, ids)
+        touched |= store.followers(ids)
+        doubtful = ids
+        if store.undisturbed(mark):  # nobody else wrote meanwhile: what was decided holds
+            touched |= self._deduplicator._after_new_leaders(written)
+            doubtful = set()
+        relinked = self._deduplicator._settle(touched, doubtful)
         self._count_roles(written, relinked, progress)
         progress.failures.update(report.failures)
         progress.changed_meanwhile += len(report.conflicts)

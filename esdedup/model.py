@@ -239,7 +239,9 @@ class Decision:
 
     @property
     def link(self) -> Link:
-        parent = self.evidence[0].other if self.role in ("duplicate", "update") else None
+        # Without evidence only where somebody else wrote the role; `doctor` finds it.
+        linked = self.role in ("duplicate", "update") and bool(self.evidence)
+        parent = self.evidence[0].other if linked else None
         return Link(self.role, self.group, self.story, parent)
 
     def to_json(self) -> JSON:

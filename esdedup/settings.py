@@ -27,6 +27,9 @@ Fingerprint = Literal["mixed", "poly31"]
 Attract = Literal["originals", "all"]
 Keep = Literal["earliest", "arrival"]
 OnDuplicate = Literal["link", "drop"]
+PhraseWeight = Literal["uniform", "identity", "log", "sqrt", "square", "fourth", "antecedent"]
+SimhashWeights = Literal["tf-idf", "equal"]
+BlockPlan = Literal["4x16", "5x13", "8x8"]
 
 
 def setting(
@@ -219,6 +222,82 @@ class Settings:
         low=1,
         high=900,
     )
+    phrase_words: int = setting(
+        7,
+        "Length of a phrase.",
+        unit="words",
+        source="paper 002, section 4.4",
+        shapes=True,
+        method="phrases",
+        low=1,
+        high=32,
+    )
+    phrase_weight: PhraseWeight = setting(
+        "fourth",
+        "Weight of a phrase: this function of the document frequency of its first word; "
+        "`antecedent` is 1 for phrases that begin with one, and 0.",
+        unit="name",
+        source="paper 002, section 4.4",
+        shapes=True,
+        method="phrases",
+    )
+    phrase_samples: int = setting(
+        64,
+        "Phrases drawn from a text. The weighted Jaccard J is estimated with a standard error "
+        "of sqrt(J (1 - J) / samples).",
+        unit="keys",
+        source="esdedup",
+        shapes=True,
+        method="phrases",
+        low=1,
+        high=99,
+    )
+    phrase_threshold: float = setting(
+        0.25,
+        "Two documents match where the estimate is at least this.",
+        unit="fraction",
+        source="paper 002, section 4.6 (1/4 to 1/2)",
+        low=0.0,
+        high=1.0,
+    )
+    chain_words: int = setting(
+        3,
+        "Words in a chain of SpotSigs (c).",
+        unit="words",
+        source="paper 002, section 4.4",
+        shapes=True,
+        method="spotsigs",
+        low=1,
+        high=16,
+    )
+    chain_distance: int = setting(
+        2,
+        "From one word of a chain to the next, antecedents not counted (d).",
+        unit="words",
+        source="paper 002, section 4.4",
+        shapes=True,
+        method="spotsigs",
+        low=1,
+        high=16,
+    )
+    max_chains: int = setting(
+        400,
+        "Chains stored of one text, those of the smallest hash.",
+        unit="keys",
+        source="esdedup",
+        shapes=True,
+        method="spotsigs",
+        low=1,
+        high=900,
+    )
+    chain_threshold: float = setting(
+        0.44,
+        "Two documents match by SpotSigs where the Jaccard of their chains is at least this.",
+        unit="fraction",
+        source="SpotSigs, section 5 (.44)",
+        low=0.0,
+        high=1.0,
+    )
     verified_by: str = setting(
         "overlap",
         "What decides about a candidate: `overlap` of shingles, or the measure of one method by "
@@ -279,6 +358,119 @@ class Settings:
         unit="name",
         source="paper 001, section 4",
     )
+    simhash_weights: SimhashWeights = setting(
+        "tf-idf",
+        "Weight of a stem: `tf-idf` is its count in the text times its rarity in the language, "
+        "`equal` is 1 for every stem as in the paper.",
+        unit="name",
+        source="paper 001, section 2.1",
+        shapes=True,
+        method="simhash",
+    )
+    simhash_title_weight: int = setting(
+        1,
+        "How many times a word of the title counts; 0 leaves titles out.",
+        unit="times",
+        source="esdedup",
+        shapes=True,
+        method="simhash",
+        low=0,
+        high=100,
+    )
+    simhash_lead_weight: int = setting(
+        1,
+        "How many times a word of the lead, the first words of the body, counts.",
+        unit="times",
+        source="esdedup",
+        shapes=True,
+        method="simhash",
+        low=0,
+        high=100,
+    )
+    simhash_lead_words: int = setting(
+        50,
+        "Length of the lead.",
+        unit="words",
+        source="esdedup",
+        shapes=True,
+        method="simhash",
+        low=0,
+    )
+    simhash_field: str = setting(
+        "",
+        "Field of the documents with features of your own, signed instead of the words where it "
+        "is there: an object of names and weights, or a vector (list of numbers); empty: none.",
+        unit="field",
+        source="paper 001, abstract",
+        shapes=True,
+        method="simhash",
+    )
+    block_plan: BlockPlan = setting(
+        "4x16",
+        "How the 64 bits are cut into keys: fingerprints that differ in at most 3 (`4x16`), 4 "
+        "(`5x13`: 13, 13, 13, 13, 12) or 7 bits (`8x8`) share a block for certain.",
+        unit="name",
+        source="paper 001, section 2.2.3",
+        shapes=True,
+        method="simhash",
+    )
+    near_duplicate_distance: int = setting(
+        3,
+        "Fingerprints that differ in at most this many bits are of near-duplicates; in more, but "
+        "fewer than 8, of similar news.",
+        unit="bits",
+        source="paper 001, section 2.3",
+        low=0,
+        high=64,
+    )
+    imatch_low: int = setting(
+        300,
+        "Terms more common than this are left out of the I-Match hash.",
+        unit="centibels: -100 log10 of a word's share of all words",
+        source="esdedup (paper 004 has none)",
+        shapes=True,
+        method="imatch",
+        low=0,
+    )
+    imatch_high: int = setting(
+        400,
+        "Terms rarer than this are left out of the I-Match hash; words that the fixed table does "
+        "not know have 600.",
+        unit="centibels",
+        source="esdedup (paper 004 has none)",
+        shapes=True,
+        method="imatch",
+        low=0,
+    )
+    ner: str = setting(
+        "rules",
+        "Who finds named entities: `rules`, our own for Turkish, English, French, German and "
+        "Spanish, or `spacy:NAME`, any installed spaCy model that has them.",
+        unit="name",
+        source="paper 004, chapter 3",
+        shapes=True,
+        method="entities",
+    )
+    entity_words_before: int = setting(
+        5,
+        "Words before an entity that are signed with it (the p of pNEs).",
+        unit="words",
+        source="paper 004, Table 4.1 (1 to 7)",
+        shapes=True,
+        method="entities",
+        low=0,
+        high=100,
+    )
+    entity_words_after: int = setting(
+        5,
+        "Words after an entity that are signed with it (the s of pNEs).",
+        unit="words",
+        source="paper 004, Table 4.1 (1 to 7)",
+        shapes=True,
+        method="entities",
+        low=0,
+        high=100,
+    )
     batch: int = setting(
         500, "Documents decided and written at once.", unit="documents", source="esdedup", low=1
     )
@@ -304,6 +496,8 @@ class Settings:
     def __post_init__(self) -> None:
         for item in fields(self):
             _check(item.name, getattr(self, item.name), item.metadata)
+        if self.ner != "rules" and not (self.ner.startswith("spacy:") and self.ner[6:]):
+            raise SettingsError(f"ner is {self.ner!r}; say rules, or spacy: and the name of a model")
 
     def fingerprint_of_format(self) -> str:
         """Twelve hex digits of the fields that shape every signature; stored with each document.
@@ -434,11 +628,52 @@ _CHANG_WANG: dict[str, Any] = {
     "window_step": 1,
     "min_windows": 5,
 }
+_ALONSO: dict[str, Any] = {
+    **_ALONE,
+    "methods": ("phrases",),
+    "verified_by": "phrases",
+    "phrase_words": 7,
+    "phrase_weight": "fourth",
+}
+_SPOTSIGS: dict[str, Any] = {
+    **_ALONE,
+    "methods": ("spotsigs",),
+    "verified_by": "spotsigs",
+    "chain_words": 3,
+    "chain_distance": 2,
+}
+# Copies are not stored there (section 2.3.1), so that only originals attract; every fingerprint
+# of a bucket is compared: as many as one request may bring.
+_HU_YOU: dict[str, Any] = {
+    **_ALONE,
+    "methods": ("simhash",),
+    "verified_by": "simhash",
+    "simhash_weights": "equal",
+    "block_plan": "4x16",
+    "near_duplicate_distance": 3,
+    "verified_candidates": 100,
+    "attract": "originals",
+}
+_IMATCH: dict[str, Any] = {**_ALONE, "methods": ("imatch",), "verified_by": "imatch"}
+_TWEEZER: dict[str, Any] = {
+    **_ALONE,
+    "methods": ("entities",),
+    "verified_by": "entities",
+    "signed_text": "body",
+    "ner": "rules",
+    "entity_words_before": 5,
+    "entity_words_after": 5,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "hybrid": {},
     "nrc-gphin": _NRC_GPHIN,
     "nrc-gphin-precise": {**_NRC_GPHIN, "compared_part": 0.8, "min_overlap": 0.5},
     "chang-wang": _CHANG_WANG,
+    "alonso": _ALONSO,
+    "spotsigs": _SPOTSIGS,
+    "hu-you": _HU_YOU,
+    "imatch": _IMATCH,
+    "tweezer": _TWEEZER,
 }
 
 

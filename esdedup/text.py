@@ -118,15 +118,16 @@ def code_points(text: str) -> NDArray[np.uint32]:
 
 
 def word_edges(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each word begins and ends in a text as it stands, not folded."""
-    line_end = np.array([10], np.uint32)
-    classes = _classes()[np.concatenate([line_end, codes, line_end])]
-    if (classes == _IGNORED).any():
-        kept = np.flatnonzero(classes != _IGNORED)
-        starts, ends = _word_edges(classes[kept])
-        return kept[starts] - 1, kept[ends - 1]
-    starts, ends = _word_edges(classes)
-    return starts - 1, ends - 1
+    """Where each word begins and ends in a text as it stands, not folded.
+
+    The text begins and ends with a line end, so that edges come in pairs.
+    """
+    classes = _classes().take(codes)
+    if not (classes == _IGNORED).any():
+        return _word_edges(classes)
+    kept = np.flatnonzero(classes != _IGNORED)
+    starts, ends = _word_edges(classes[kept])
+    return kept[starts], kept[ends - 1] + 1
 
 
 def tokenise(texts: Sequence[str], base: int) -> Tokens:

@@ -9,6 +9,7 @@ batch the number of its stem, and asks for the word itself only where it was not
 from __future__ import annotations
 
 import hashlib
+import re
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ _STEMMERS = {
 }  # fmt: skip
 # Codes that the packages know by another name.
 _ALIASES = {"no": "nb", "iw": "he", "in": "id", "cmn": "zh"}
+
+_APOSTROPHES = re.compile("['’‘]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,12 @@ def language(code: str) -> Language:
     return Language(_stop_words(code), _rarities(code, stem), stem)
 
 
+def is_known(code: str | None) -> bool:
+    """Whether there are statistics for it: pages say `us` and `zz` too."""
+    known = language(primary(code))
+    return bool(known.rarities or known.stop_words)
+
+
 def _stop_words(code: str) -> frozenset[str]:
     """Read as a file of its own: importing spaCy takes a second, its word lists nothing."""
     package = find_spec("spacy")
@@ -84,7 +93,9 @@ def _stop_words(code: str) -> frozenset[str]:
         return frozenset()
     file = Path(package.origin).parent / "lang" / code / "stop_words.py"
     listed = runpy.run_path(str(file))["STOP_WORDS"] if file.is_file() else ()
-    return frozenset(fold(word) for word in listed)
+    # A text has the words don and t where it says don't; so has the list.
+    parts = (_APOSTROPHES.split(fold(word)) for word in listed)
+    return frozenset(part for word in parts for part in word if part)
 
 
 def _rarities(code: str, stem: Callable[[str], str]) -> dict[str, int]:
@@ -142,6 +153,11 @@ def name_hash(name: str) -> int:
     return int.from_bytes(digest, "little")
 
 
+@cache
+def _salt(base: int, code: str) -> int:
+    return name_hash(f"{base} {code}")
+
+
 # Places for words seen, a power of two: the vocabulary of some ten thousand articles. A word
 # whose place is taken drives the other out, so that the size is bounded and nothing is searched.
 _PLACES = 1 << 18
@@ -166,7 +182,7 @@ class _Seen:
         return len(self._stems) > _MOST_TERMS
 
     def terms(self, tokens: Tokens, codes: Sequence[str]) -> Terms:
-        salts = np.array([name_hash(f"{tokens.base} {code}") for code in codes], np.uint64)
+        salts = np.array([_salt(tokens.base, code) for code in codes], np.uint64)
         keys = mix(tokens.hashes + np.repeat(salts, np.diff(tokens.first)))
         places = (keys >> _SHIFT).astype(np.int64)
         numbers = self._numbers[places]

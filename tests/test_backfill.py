@@ -27,6 +27,7 @@ from typer.testing import CliRunner, Result
 
 from esdedup.backfill import Backfill, Plan, sweep
 from esdedup.cli import app
+from esdedup.cli.cluster import _named
 from esdedup.errors import InputError, StoreError
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
@@ -217,6 +218,20 @@ def test_wrong_options_are_told(tmp_path: Path) -> None:
     missing = run("backfill", store)
     assert missing.exit_code == 4
     assert "there is no store" in missing.output
+
+
+@pytest.mark.parametrize(
+    ("given", "store", "expected"),
+    [
+        (None, "https://host:9200/news", "https://host:9200/news"),
+        ("press", "https://user:pw@host:9200/news", "https://user:pw@host:9200/press"),
+        ("press-*", "opensearch+http://a:1,b:2", "opensearch+http://a:1,b:2/press-*"),
+        ("http://other/x", "https://host/news", "http://other/x"),
+        ("news.db", "sqlite:///esdedup.db", "news.db"),
+    ],
+)
+def test_an_index_can_be_named_alone(given: str | None, store: str, expected: str) -> None:
+    assert _named(given, store) == expected
 
 
 def test_sweep_mends_an_embedded_store(tmp_path: Path) -> None:
@@ -529,6 +544,48 @@ class TestSweep:
             daemon.kill()
             daemon.communicate()
         assert newsroom.groups() == expected_groups(documents)
+
+
+@pytest.mark.servers
+def test_daemon_waits_for_its_index(server: Server) -> None:
+    newsroom = Newsroom(server, f"bf-{os.getpid()}-{random.randrange(10**9)}")
+    command = [sys.executable, "-m", "esdedup", "sweep", "--store", newsroom.url, "--watch", "0.2"]
+    daemon = subprocess.Popen(
+        [*command, "--field", "text=article.body"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert daemon.stderr is not None
+        assert daemon.stdout is not None
+        assert "waiting: there is no store" in daemon.stderr.readline()
+        newsroom.create()
+        newsroom.fill(articles(5))
+        assert "5 articles signed" in daemon.stdout.readline()
+        daemon.send_signal(signal.SIGINT)
+        assert daemon.wait(20) == 0
+    finally:
+        daemon.kill()
+        daemon.communicate()
+        newsroom.drop()
+
+
+@pytest.mark.servers
+def test_ctrl_c_tells_how_to_go_on(newsroom: Newsroom) -> None:
+    documents = articles(60)
+    newsroom.fill(documents)
+    command = [sys.executable, "-m", "esdedup", "backfill", newsroom.url]
+    options = ["--field", "text=article.body", "--throttle", "10"]
+    running = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not any(newsroom.groups().values()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=30)
+    assert running.returncode == 130
+    assert "run the same command again to go on" in said
+    assert not all(newsroom.groups().values())
+    newsroom.backfill()
+    assert newsroom.groups() == expected_groups(documents)
 
 
 # --- doctor --fix ----------------------------------------------------------------------------

@@ -275,3 +275,15 @@ def test_giant_texts_take_linear_time_and_bounded_space(
     assert len(signature.numbers) <= 2000
     (copy,) = index(deduplicator, Document(id="copy", text=text))
     assert copy.decision.link.group == "giant"
+
+
+def test_a_sweep_mends_what_a_killed_run_left(deduplicator: Deduplicator) -> None:
+    """The copy was written, and its original demoted it no more."""
+    began = datetime.now(UTC)
+    index(deduplicator, article("a", FIRE.format(dead=12)), article("b", FIRE.format(dead=12), 1))
+    store = deduplicator.store
+    left = store.get_many(["b"])["b"]
+    store.link_many([(left, Decision("b", "original", "b", "b"))])
+    assert deduplicator.sweep(datetime.now(UTC) + timedelta(minutes=1)) == {}
+    assert {i: d.group for i, d in deduplicator.sweep(began).items()} == {"b": "a"}
+    assert deduplicator.sweep(began) == {}

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from esdedup import __version__
-from esdedup.cli import cluster, demo, evaluate, indexing, searching, upkeep, why
+from esdedup.cli import cluster, copies, demo, evaluate, indexing, searching, upkeep, why
 from esdedup.cli.exits import EPILOG, reported
 
 
@@ -57,7 +57,7 @@ def _esdedup(
 
 
 # The order of the help. A new family (evaluation, a service) is named here and nowhere else.
-for family in (demo, indexing, searching, why, upkeep, cluster, evaluate):
+for family in (demo, indexing, searching, why, copies, upkeep, cluster, evaluate):
     family.register(app)
 
 

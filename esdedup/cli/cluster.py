@@ -199,7 +199,10 @@ def _connected(store: str) -> Iterator[Connection]:
 
 def backfill(
     url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="The store; the same as --store.")
+        str | None,
+        typer.Argument(
+            metavar="[INDEX|URL]", help="The store, or an index on the cluster in --store."
+        ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     field: FieldNames = None,
@@ -231,7 +234,7 @@ def backfill(
     """
     from esdedup.backfill import Backfill, Plan
 
-    store = url or store
+    store = _named(url, store)
     plan = Plan(
         fields=assignments(field, "--field"),
         part=_slice(slice_),
@@ -297,6 +300,14 @@ def _bar(*, quiet: bool) -> Iterator[Any]:
             )
 
         yield show_progress
+
+
+def _named(name: str | None, store: str) -> str:
+    """A name alone is an index on the cluster that --store or the environment tells."""
+    if name is None or "://" in name or not store.startswith(_CLUSTER_SCHEMES):
+        return name or store
+    scheme, _, rest = store.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}/{name}"
 
 
 def _slice(text: str) -> Part:

@@ -17,9 +17,18 @@ from __future__ import annotations
 from types import ModuleType
 
 from esdedup.errors import SettingsError
-from esdedup.methods import exact, lengths, sketch
+from esdedup.methods import entities, exact, imatch, lengths, phrases, simhash, sketch, spotsigs
 
-METHODS: dict[str, ModuleType] = {"sketch": sketch, "exact": exact, "lengths": lengths}
+METHODS: dict[str, ModuleType] = {
+    "sketch": sketch,
+    "exact": exact,
+    "lengths": lengths,
+    "phrases": phrases,
+    "spotsigs": spotsigs,
+    "simhash": simhash,
+    "imatch": imatch,
+    "entities": entities,
+}
 
 
 def method(name: str) -> ModuleType:

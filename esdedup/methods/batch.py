@@ -12,6 +12,7 @@ from esdedup.hashing import BASE_MIXED, BASE_POLY31, Hashes, mix
 from esdedup.model import Document, Hashes32
 from esdedup.settings import Settings
 from esdedup.text import Tokens, guess_language, tokenise
+from esdedup.words import Terms, is_known, terms
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,17 @@ class Batch:
         """Given, else guessed from the text."""
         pairs = zip(self.documents, self.texts, strict=True)
         return [document.lang or guess_language(text) for document, text in pairs]
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Stems of the words of `tokens`, with their rarity; what a page says of its language
+        counts where it is one that we know."""
+        # Different words may have the same polynomial of base 31; a stem must not depend on it.
+        mixed = self.settings.fingerprint == "mixed"
+        tokens = self.tokens if mixed else tokenise(self.texts, BASE_MIXED)
+        pairs = zip(self.languages, self.texts, strict=True)
+        known = [lang if is_known(lang) else guess_language(text) for lang, text in pairs]
+        return terms(tokens, known)
 
     @cached_property
     def ranges(self) -> list[tuple[int, int]]:

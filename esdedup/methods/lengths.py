@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
 from esdedup.methods.batch import Batch
 from esdedup.sentences import Numbers, Sentences, split
@@ -36,21 +38,34 @@ def sign(batch: Batch, settings: Settings) -> list[Signed]:
     """No windows for a text of fewer than `shortest` sentences, nor beyond `max_windows`."""
     sentences = split(batch.texts)
     chosen = window_starts(sentences.words, settings)
-    bounds = np.stack([sentences.first[:-1], sentences.first[1:]], axis=1).tolist()
-    out = []
-    for first, last in bounds:
-        own = chosen[slice(*np.searchsorted(chosen, (first, last - settings.window_sentences + 1)))]
-        own = own[:0] if last - first < shortest(settings) else own - first
-        lengths = sentences.words[first:last]
-        out.append(Signed(lengths, indexed(lengths, own, settings)[: settings.max_windows]))
-    return out
+    first, last = sentences.first[:-1], sentences.first[1:]
+    beyond = np.where(
+        last - first < shortest(settings), first, last - settings.window_sentences + 1
+    )
+    low, high = np.searchsorted(chosen, first), np.searchsorted(chosen, beyond)
+    rows = np.stack([first, last, low, high], axis=1).tolist()
+    return [
+        _signed(sentences.words[start:end], chosen[a:b] - start, settings)
+        for start, end, a, b in rows
+    ]
 
 
 def keys(signed: Signed, settings: Settings) -> tuple[str, ...]:
     """`w:` and the lengths of a window, in the order of the text, each window once."""
-    size = settings.window_sentences
     words = list(map(str, signed.lengths.tolist()))
-    return tuple(dict.fromkeys("w:" + "-".join(words[i : i + size]) for i in signed.starts.tolist()))
+    together = "-".join(words)
+    places = list(accumulate(map(len, words), lambda place, size: place + size + 1, initial=0))
+    windows = zip(places, places[settings.window_sentences :], strict=False)
+    keys = ["w:" + together[start : end - 1] for start, end in windows]
+    return tuple(dict.fromkeys([keys[i] for i in signed.starts.tolist()]))
+
+
+def asked(text: str, settings: Settings) -> tuple[str, ...]:
+    """What a query asks with: all windows one sentence apart, however many (section 3.2)."""
+    own = split([text]).words
+    if len(own) < shortest(settings):
+        return ()
+    return keys(Signed(own, window_starts(own, settings)), settings)
 
 
 def needed(settings: Settings) -> int:
@@ -71,6 +86,10 @@ def matches(measure: float, settings: Settings) -> bool:
 def shortest(settings: Settings) -> int:
     """Length_min of equation (1): a copy of fewer sentences cannot be told, and has no windows."""
     return settings.window_sentences + settings.window_step * (settings.min_windows - 1)
+
+
+def _signed(lengths: Numbers, starts: Numbers, settings: Settings) -> Signed:
+    return Signed(lengths, indexed(lengths, starts, settings)[: settings.max_windows])
 
 
 def window_starts(lengths: Numbers, settings: Settings) -> Numbers:
@@ -95,7 +114,7 @@ def indexed(lengths: Numbers, starts: Numbers, settings: Settings) -> Numbers:
     return starts
 
 
-def _repeated(lengths: Numbers, starts: Numbers, step: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _repeated(lengths: Numbers, starts: Numbers, step: int) -> NDArray[np.bool_]:
     """Windows whose first SW lengths equal the SW before them and the SW after those."""
     same = np.zeros(len(lengths), np.bool_)
     same[step:] = lengths[step:] == lengths[:-step]

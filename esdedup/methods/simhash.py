@@ -107,7 +107,8 @@ def _fingerprint(hashes: Hashes, weights: Weights) -> int | None:
         hashes.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8), axis=1, bitorder="little"
     )
     ones: Weights = weights @ columns.astype(np.float64)
-    return int.from_bytes(np.packbits(2 * ones > weights.sum(), bitorder="little").tobytes(), "little")
+    bits = np.packbits(2 * ones > weights.sum(), bitorder="little")
+    return int.from_bytes(bits.tobytes(), "little")
 
 
 @cache
@@ -127,7 +128,7 @@ def _layout(plan: str) -> tuple[tuple[int, int, int, int], ...]:
 def _features_of_words(batch: Batch, settings: Settings) -> Iterable[tuple[Hashes, Weights]]:
     """Stems without stop words, each once; all words of a text that has nothing else."""
     terms = batch.terms
-    counts = np.diff(batch.words.first)
+    counts = np.diff(batch.tokens.first)
     texts = np.repeat(np.arange(len(counts)), counts)
     kept = _kept(terms, texts, len(counts))
     # Text and term in one number: sorting it brings equal terms of a text together.
@@ -154,14 +155,24 @@ def _kept(terms: Terms, texts: NDArray[np.int64], count: int) -> NDArray[np.bool
 def _weights(
     rarities: NDArray[np.int64], frequency: NDArray[np.int64], settings: Settings
 ) -> Weights:
-    """Term frequency times inverse document frequency, or 1 for all as in the paper.
+    """Term frequency times inverse document frequency, or 1 as in the paper.
 
-    A word of rarity 200 is in nearly every article of 400 words; from there on each 50 centibels
-    make it 3.2 times as rare and weigh one more: 1 to 8.
+    The frequency as it is: its logarithm finds fewer copies, and with its square the one word
+    that a whole event is about decides (within 3 bits, of 680 articles on one summit: P .99 as
+    it is, .12 squared).
     """
     if settings.simhash_weights == "equal":
         return np.ones(len(rarities), np.float64)
-    return (frequency * np.maximum(1, (rarities - 200) // 50)).astype(np.float64)
+    return (frequency * idf(rarities)).astype(np.float64)
+
+
+def idf(rarities: NDArray[np.int64]) -> NDArray[np.int64]:
+    """3 for the commonest words to 8 for the rarest: one more for each ten times as rare.
+
+    From 1 to 8, names and what the page brings along have too much to say: fewer copies within
+    3 bits (SpotSigs R .15 against .22), and more that are none (BBC P .94 against 1).
+    """
+    return (rarities + 200) // 100
 
 
 def _emphasis(batch: Batch, settings: Settings) -> NDArray[np.int64] | None:
@@ -169,7 +180,7 @@ def _emphasis(batch: Batch, settings: Settings) -> NDArray[np.int64] | None:
     title, lead = settings.simhash_title_weight, settings.simhash_lead_weight
     if title == lead == 1:
         return None
-    first = batch.words.first
+    first = batch.tokens.first
     times = np.ones(int(first[-1]), np.int64)
     headlines = np.minimum(_title_words(batch, settings), np.diff(first))
     for start, end, words in zip(first[:-1], first[1:], headlines, strict=True):

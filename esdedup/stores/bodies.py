@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from esdedup.model import (
@@ -17,6 +18,7 @@ from esdedup.model import (
     Document,
     Evidence,
     Link,
+    Order,
     Signature,
     pack,
     parse_time,
@@ -40,7 +42,20 @@ _KEPT_EVIDENCE = 3
 
 _KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
 # Field of `dedup` each method's keys are stored in.
-KEY_FIELDS = {"sketch": "sketch", "exact": "exact", "lengths": "windows"}
+KEY_FIELDS = {
+    "sketch": "sketch",
+    "exact": "exact",
+    "lengths": "windows",
+    "phrases": "phrases",
+    "spotsigs": "spots",
+    "simhash": "blocks",
+    "imatch": "imatch",
+    "entities": "entities",
+}
+
+# Methods whose keys meet by chance so seldom that nearly every document with one is a candidate:
+# 48 bits and more of a hash. Not blocks of 16 bits, which 610 of 10 million share by chance.
+_RARE_KEYS = ("sketch", "exact")
 
 # French articles and pronouns that melt into the next word, and the letters they do it before.
 _ELIDED = ("l", "d", "j", "m", "t", "s", "c", "n", "qu")
@@ -225,6 +240,76 @@ def later_search(probe: Probe) -> JSON:
             }
         },
     }
+
+
+def can_gather(probes: Sequence[Probe]) -> bool:
+    """Whether keys are rare enough to fetch all documents that share any key with any probe."""
+    return all(method in _RARE_KEYS for probe in probes for method in probe.keys)
+
+
+def gathering_search(probes: Sequence[Probe], *, later: bool, size: int) -> JSON:
+    """All documents that share any key with any of the probes, to be counted by `gathered`.
+
+    A batch of 500 asked for in one list of 10,000 terms costs a tenth of 500 counting searches
+    (measured on both: 60 ms against 700). For candidates leaders only, with what verification
+    needs; for later documents all of them, and only their keys and moments.
+    """
+    terms: dict[str, set[str]] = {}
+    for probe in probes:
+        for method, keys in probe.keys.items():
+            terms.setdefault(f"dedup.{KEY_FIELDS[method]}", set()).update(keys)
+    moments = [probe.order[0] for probe in probes]
+    window = max(probe.window for probe in probes)
+    first = min(moments) if later else min(moments) - window
+    last = max(moments) + window if later else max(moments)
+    bounds = {"gte": first, "lte": last}
+    if not window:
+        del bounds["lte" if later else "gte"]
+    filters: list[JSON] = [{"range": {"dedup.moment": bounds}}]
+    if not later and probes[0].leaders_only:
+        filters.append({"term": {"dedup.canonical": True}})
+    shared = [{"terms": {field: sorted(keys)}} for field, keys in terms.items()]
+    filters.append({"bool": {"should": shared, "minimum_should_match": 1}})
+    return {
+        "size": size,
+        "_source": ["dedup.moment", *terms] if later else [*_VERIFICATION_FIELDS, *terms],
+        "track_total_hits": False,
+        "query": {"bool": {"filter": filters}},
+    }
+
+
+def gathered(
+    probes: Sequence[Probe], hits: Sequence[JSON]
+) -> Iterator[list[tuple[JSON, dict[str, int]]]]:
+    """For each probe the hits that share enough keys with it, and how many, whatever their order
+    in time; nearer in time than the window."""
+    holders: dict[str, list[int]] = {}
+    for number, hit in enumerate(hits):
+        dedup = hit["_source"]["dedup"]
+        for field in KEY_FIELDS.values():
+            for key in dedup.get(field) or ():
+                holders.setdefault(key, []).append(number)
+    for probe in probes:
+        shared: dict[int, dict[str, int]] = {}
+        for method, keys in probe.keys.items():
+            counts = Counter(number for key in keys for number in holders.get(key, ()))
+            for number, count in counts.items():
+                if count >= probe.needed[method]:
+                    shared.setdefault(number, {})[method] = count
+        yield [
+            (hits[number], counts)
+            for number, counts in shared.items()
+            if hits[number]["_id"] != probe.id
+            and (not probe.window or abs(_moment(hits[number]) - probe.order[0]) <= probe.window)
+        ]
+
+
+def _moment(hit: JSON) -> int:
+    return int(hit["_source"]["dedup"]["moment"])
+
+
+def order_of_hit(hit: JSON) -> Order:
+    return _moment(hit), hit["_id"]
 
 
 def latest_moment() -> JSON:
@@ -429,11 +514,11 @@ def signature_from(dedup: Mapping[str, Any]) -> Signature:
     )
 
 
-def candidate_from(hit: Mapping[str, Any], probe: Probe) -> Candidate:
+def candidate_from(hit: Mapping[str, Any], shared: Mapping[str, int]) -> Candidate:
     dedup = hit["_source"]["dedup"]
     return Candidate(
         id=hit["_id"],
-        shared=shared_by_method(probe, hit["_score"]),
+        shared=shared,
         signature=signature_from(dedup),
         order=(dedup["moment"], hit["_id"]),
         link=Link(dedup["role"], dedup["group"], dedup["story"], dedup.get("parent")),

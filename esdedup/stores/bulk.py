@@ -12,6 +12,7 @@ HTTP 200 says nothing about the documents inside. What their answers mean, on bo
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -25,9 +26,11 @@ _DOCUMENTS = 500
 _BYTES = 8 << 20
 # A signature with its keys and shingles, roughly; only the size of texts differs much.
 _BYTES_OF_SIGNATURE = 4_000
+_ANSWER = "items.*.status,items.*.result,items.*.error"
 _PASSING = (429, 500, 502, 503, 504)
-# With pauses from 0.1 to 5 seconds: gives up after about 40 seconds.
-_ROUNDS = 12
+# A queue that is full now may have room the next moment, and others wait for it as well.
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +63,20 @@ def write(connection: Connection, actions: Sequence[Action]) -> Written:
     """Every action, in requests of bounded size."""
     written = Written()
     for part in _parts(actions):
-        left: Sequence[Action] = part
-        for attempt in range(_ROUNDS):
-            left = _send(connection, left, written)
-            if not left:
-                break
+        left = _send(connection, part, written)
+        deadline = time.monotonic() + connection.target.retry_seconds
+        pause = _FIRST_PAUSE
+        while left:
             written.repeated = True
-            time.sleep(min(0.1 * 2**attempt, 5.0))
-        else:
-            raise StoreUnavailable(
-                f"{connection.target.shown}: {len(left)} documents, {left[0].id} among them, were "
-                "refused again and again; run the same command when the cluster is less busy"
-            )
+            if time.monotonic() > deadline:
+                raise StoreUnavailable(
+                    f"{connection.target.shown}: {len(left)} documents, {left[0].id} among them, "
+                    "were refused again and again; run the same command when the cluster is less "
+                    "busy"
+                )
+            time.sleep(pause * (0.5 + random.random() / 2))
+            pause = min(pause * 2, _LONGEST_PAUSE)
+            left = _send(connection, left, written)
     return written
 
 
@@ -80,7 +85,7 @@ def _send(connection: Connection, actions: Sequence[Action], written: Written) -
     lines = [line for a in actions for line in (a.line, a.source) if line is not None]
     # Where a primary is missing the server waits a whole minute unless told otherwise. In the
     # path, since the client of OpenSearch takes a parameter `timeout` for its own.
-    answer = connection.send("POST", "/_bulk?timeout=10s", body=lines)
+    answer = connection.send("POST", f"/_bulk?timeout=10s&filter_path={_ANSWER}", body=lines)
     again = []
     for action, item in zip(actions, answer["items"], strict=True):
         ((verb, result),) = item.items()

@@ -29,6 +29,11 @@ _T = TypeVar("_T")
 # From 20 searches a request on the time per search stays flat; 50 to 100 is the best.
 _SEARCHES = 100
 _PAGE = 1_000
+# Probes whose keys are asked for in one list; the engines take 65,536 terms.
+_GATHERING = 500
+# More documents than that share keys with them: some key is in too many, let the server count.
+_GATHERED = 4_000
+_FEW_PROBES = 4
 _GETS = 500
 # Passing faults of single searches inside an accepted request.
 _PASSING = (429, 500, 502, 503, 504)
@@ -95,6 +100,7 @@ class ClusterStore:
     ) -> None:
         self.target = target
         self._connection: Connection = connect(target)
+        self._mode = mode
         self._index = target.index
         self._side_index = bodies.quarantine_index(target.index)
         self._has_quarantine: bool | None = None  # not asked yet
@@ -228,7 +234,12 @@ class ClusterStore:
     # --- other writers -----------------------------------------------------------------------
 
     def begin(self) -> Mark:
-        """A refresh costs 25 to 70 ms: only where something was written since the last one."""
+        """A refresh costs 25 to 70 ms: only where something was written since the last one.
+
+        Who came to read sees what is visible: a refresh needs more rights than reading.
+        """
+        if self._mode == "read":
+            return Mark(Position({}, {}, 0), 0, 0)
         position = self._ask_position()
         if position != self._visible:
             self.refresh()
@@ -245,17 +256,12 @@ class ClusterStore:
         )
 
     def _ask_position(self) -> Position:
-        """Also notices an index that was deleted, or that a rollover added, while we work.
-
-        A write to a missing index would make it anew, with a mapping guessed from the document.
-        """
+        """Also notices an index that was deleted and made anew while we work."""
         indices = self._shards()
         position = _position(indices)
         before = self._position.indices if self._position else {}
         if any(position.indices.get(name, uuid) != uuid for name, uuid in before.items()):
             raise self._gone()
-        if new := set(indices) - self._known:
-            self._adopt(new)
         self._several = len(indices) > 1
         self._position = position
         return position
@@ -305,12 +311,35 @@ class ClusterStore:
 
     def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
         asked = [p for p in probes if p.keys]
-        found = dict(zip(map(id, asked), self._candidates(asked), strict=True))
-        crowded = [p for p in asked if found[id(p)] is None]
-        found |= zip(map(id, crowded), self._candidates(crowded, ties_by_id=True), strict=True)
-        return [found.get(id(p)) or [] for p in probes]
+        found: dict[int, list[Candidate]] = {}
+        for part in _chunks(asked, _GATHERING):
+            answers = self._gather(part, later=False)
+            candidates = self._counted(part) if answers is None else _before(part, answers)
+            found |= zip(map(id, part), candidates, strict=True)
+        return [found.get(id(p), []) for p in probes]
 
-    def _candidates(
+    def _gather(
+        self, probes: Sequence[Probe], *, later: bool
+    ) -> list[list[tuple[JSON, dict[str, int]]]] | None:
+        """All that share keys, in one question; None where that is no saving, or too many."""
+        if len(probes) < _FEW_PROBES or not bodies.can_gather(probes):
+            return None
+        (answer,) = self._search_many(
+            [bodies.gathering_search(probes, later=later, size=_GATHERED)]
+        )
+        hits = answer["hits"]["hits"]
+        return None if len(hits) == _GATHERED else list(bodies.gathered(probes, hits))
+
+    def _counted(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
+        """A search for each probe, the counting done by the server."""
+        found = list(self._one_by_one(probes))
+        crowded = [i for i, candidates in enumerate(found) if candidates is None]
+        again = self._one_by_one([probes[i] for i in crowded], ties_by_id=True)
+        for i, candidates in zip(crowded, again, strict=True):
+            found[i] = candidates
+        return [candidates or [] for candidates in found]
+
+    def _one_by_one(
         self, probes: Sequence[Probe], *, ties_by_id: bool = False
     ) -> Iterator[list[Candidate] | None]:
         """None where documents of the same moment, but after the probe, may hide others."""
@@ -320,11 +349,15 @@ class ClusterStore:
         answers = self._search_many(searches)
         for probe, search, answer in zip(probes, searches, answers, strict=True):
             hits = answer["hits"]["hits"]
-            candidates = [bodies.candidate_from(h, probe) for h in hits if h["_id"] != probe.id]
+            candidates = [
+                bodies.candidate_from(hit, bodies.shared_by_method(probe, hit["_score"]))
+                for hit in hits
+                if hit["_id"] != probe.id
+            ]
             before = [c for c in candidates if c.order < probe.order]
             full = len(hits) == search["size"] and len(before) < len(hits)
-            before.sort(key=lambda c: (-sum(c.shared.values()), c.order))
-            yield None if full and probe.leaders_only and not ties_by_id else before
+            hidden = full and probe.leaders_only and not ties_by_id
+            yield None if hidden else sorted(before, key=_most_shared)
 
     def later(self, probes: Sequence[Probe]) -> set[str]:
         """Articles that come in order have nobody after them: one cheap question tells."""
@@ -333,9 +366,20 @@ class ClusterStore:
         (answer,) = self._search_many([bodies.latest_moment()])
         latest = answer["aggregations"]["latest"]["value"]
         asked = [p for p in probes if p.keys and latest is not None and p.order[0] <= latest]
-        searches = [{**bodies.later_search(p), "size": _PAGE} for p in asked]
         found: set[str] = set()
-        for probe, answer in zip(asked, self._search_many(searches), strict=True):
+        for part in _chunks(asked, _GATHERING):
+            answers = self._gather(part, later=True)
+            if answers is None:
+                found |= self._later_one_by_one(part)
+                continue
+            for probe, hits in zip(part, answers, strict=True):
+                found |= {h["_id"] for h, _ in hits if bodies.order_of_hit(h) > probe.order}
+        return found
+
+    def _later_one_by_one(self, probes: Sequence[Probe]) -> set[str]:
+        searches = [{**bodies.later_search(p), "size": _PAGE} for p in probes]
+        found: set[str] = set()
+        for probe, answer in zip(probes, self._search_many(searches), strict=True):
             hits: Iterable[JSON] = answer["hits"]["hits"]
             if len(answer["hits"]["hits"]) == _PAGE:
                 hits = self._scan(bodies.later_search(probe))
@@ -534,7 +578,10 @@ class ClusterStore:
     def _write(self, actions: Sequence[Action]) -> WriteReport:
         if not actions:
             return WriteReport()
-        self._ask_position()  # not into an index that is gone
+        # A write to a missing index would make it, with a mapping guessed from the document.
+        position = self._ask_position()
+        if new := set(position.indices) - self._known:
+            self._adopt(new)
         written = bulk.write(self._connection, actions)
         self._connection.repeated += written.repeated
         self._own_operations += written.operations
@@ -770,6 +817,19 @@ def _position(indices: Mapping[str, JSON]) -> Position:
                     primaries[name, shard] = copy["routing"]["node"]
                     operations += copy["seq_no"]["max_seq_no"] + 1
     return Position({n: entry["uuid"] for n, entry in indices.items()}, primaries, operations)
+
+
+def _before(
+    probes: Sequence[Probe], answers: Sequence[Sequence[tuple[JSON, dict[str, int]]]]
+) -> Iterator[list[Candidate]]:
+    """Those that come before the probe in the order, most shared keys first."""
+    for probe, answer in zip(probes, answers, strict=True):
+        before = [pair for pair in answer if bodies.order_of_hit(pair[0]) < probe.order]
+        yield sorted((bodies.candidate_from(*pair) for pair in before), key=_most_shared)
+
+
+def _most_shared(candidate: Candidate) -> tuple[int, tuple[int, str]]:
+    return -sum(candidate.shared.values()), candidate.order
 
 
 def _is_pattern(name: str) -> bool:

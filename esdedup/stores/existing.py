@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from esdedup.errors import StoreError
+from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON, iso
 from esdedup.stores import Record, WriteReport, bodies, templates
 from esdedup.stores.bulk import Action
@@ -92,6 +92,7 @@ class ExistingIndex:
         self.store = store
         self._send = store._connection.send
         self._state = templates.state_index(store.target.index)
+        self._has_state = False
 
     # --- the mapping ---------------------------------------------------------------------------
 
@@ -177,9 +178,7 @@ class ExistingIndex:
                     "seq_no_primary_term": True,
                     **({} if after is None else {"search_after": after}),
                 }
-                answer = self._send(
-                    "POST", "/_search", params={"allow_partial_search_results": "false"}, body=body
-                )
+                answer = self._read_page(body)
                 hits = answer["hits"]["hits"]
                 if hits:
                     yield hits
@@ -189,6 +188,20 @@ class ExistingIndex:
                 after = hits[-1]["sort"]
         finally:
             self.store._close_pit(pit)
+
+    def _read_page(self, body: JSON) -> JSON:
+        try:
+            answer: JSON = self._send(
+                "POST", "/_search", params={"allow_partial_search_results": "false"}, body=body
+            )
+        except ClusterRefused as refusal:
+            if refusal.status == 404:  # a restart of the server ends all points in time
+                raise StoreUnavailable(
+                    f"{self.store.target.shown} lost the point in time it was read from; run the "
+                    "same command again to go on"
+                ) from refusal
+            raise
+        return answer
 
     def _fetch(self, hits: Sequence[JSON], source: Sequence[str]) -> list[JSON]:
         """The documents of these hits as they are now; `sort` is kept from the hit."""
@@ -246,6 +259,9 @@ class ExistingIndex:
         return True
 
     def _make_state_index(self) -> None:
+        if self._has_state:
+            return
+        self._has_state = True
         if self._send_or_none("GET", path_of(self._state, "_mapping")) is not None:
             return
         body = {

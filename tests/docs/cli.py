@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import typer
 from typer.testing import CliRunner
 
 from esdedup.cli import app
@@ -37,6 +38,17 @@ Every word must occur. One result stands for an article and its copies (`+4 copi
 a result of their own, unless `--by story` folds them too. The totals count everything that
 matches, shown or not: `3 stories, 11 articles`. `--expand` lists all members of the group, also
 those that do not contain the words. Without a result the exit code is 1.""",
+    "copies": """\
+Nothing is written. A passage is at least 12 words that are the same, with at most 4 others between
+two runs of them; `here` and `there` are the places of its first and behind its last character in
+the text checked and in the stored one, `of_here` and `of_there` the shares of their words. Windows
+of sentence lengths find a passage of 12 sentences in a text of any length where the store has them
+(`esdedup index … --set methods=sketch,lengths`); the sketch finds texts that are alike as wholes.
+Without a copy the exit code is 1.""",
+    "links": """\
+Every article is checked against the earlier ones as by `copies`. `--json` writes one edge a line:
+`from` the later article `to` the earlier one, `spans` with the places in both, `of_from` and
+`of_to` the shares of their words.""",
     "explain": """\
 Where the output is no terminal the marks are those of wdiff: `[-removed-]`, `{+added+}`, and
 `{~moved~}`. `--json` has the passages as `spans` of the kinds `equal`, `changed`, `removed`,
@@ -48,6 +60,12 @@ none. A value comes from, in rising order: the settings recorded in the store (o
 named), a TOML file (`--settings`), the environment (`ESDEDUP_MIN_OVERLAP=0.4`), `--set`. What
 shapes the stored keys is fixed once a store is made; other values of these are an error that
 names them.""",
+    "backfill": """\
+Articles are read in the order of time and only their `dedup` object is written. The progress is
+kept in the index `esdedup-state-INDEX`, so that any machine can go on; articles written meanwhile
+are taken as well. See [cluster.md](cluster.md).""",
+    "sweep": "See [cluster.md](cluster.md). `--since 1970-01-01` looks at every link there is.",
+    "templates": "Only for search clusters; see [cluster.md](cluster.md).",
     "doctor": "The exit code is 1 where there is a problem; each comes with its remedy.",
 }
 
@@ -69,7 +87,16 @@ def reference() -> str:
 
 
 def commands() -> list[str]:
-    return [c.name or str(getattr(c.callback, "__name__", "")) for c in app.registered_commands]
+    """As they are typed; a group comes before its own commands."""
+    names = _names(app)
+    for group in app.registered_groups:
+        own = _names(group.typer_instance) if group.typer_instance else []
+        names += [str(group.name), *(f"{group.name} {name}" for name in own)]
+    return names
+
+
+def _names(of: typer.Typer) -> list[str]:
+    return [c.name or str(getattr(c.callback, "__name__", "")) for c in of.registered_commands]
 
 
 def exit_codes() -> str:
@@ -87,7 +114,7 @@ def help_of(command: str) -> str:
     """The text of --help, however wide the terminal that asks."""
     environment = {"COLUMNS": "100", "TERMINAL_WIDTH": "100", "ESDEDUP_STORE": None}
     result = CliRunner().invoke(
-        app, [command, "--help"], prog_name="esdedup", terminal_width=100, env=environment
+        app, [*command.split(), "--help"], prog_name="esdedup", terminal_width=100, env=environment
     )
     assert result.exit_code == 0, result.output
     return "\n".join(line.rstrip() for line in result.stdout.strip().splitlines())

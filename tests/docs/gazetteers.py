@@ -1,7 +1,7 @@
 """esdedup/data/gazetteers from the lists in ESDEDUP_DATA: `python -m tests.docs.gazetteers`.
 
-Names that are also words get the letter `w` by counting them in the news texts there: a name that
-is written small in a third of its places says little where a sentence begins.
+Ordinary words come from the news texts there: what is written small in a third of its places says
+little by a capital where a sentence begins.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ NEWS = ("bbc-news", "turkish-news", "german-10kgnad-test", "semeval22-task8", "w
 # A city of this size is a place wherever its name stands.
 LARGE_CITY = 300_000
 LONGEST = 4  # words of a name
+FEWEST = 3  # places of an ordinary word
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [\w'’.-]+)*")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -63,9 +64,8 @@ def turkish() -> Names:
     return names
 
 
-def words(names: Iterable[str]) -> dict[str, set[str]]:
-    """By language, the names written small in at least a third of their places."""
-    single = {name for name in names if " " not in name}
+def words() -> dict[str, set[str]]:
+    """By language, what is written small in at least a third of its places."""
     small: dict[str, Counter[str]] = defaultdict(Counter)
     large: dict[str, Counter[str]] = defaultdict(Counter)
     for lang, text in _news():
@@ -74,9 +74,9 @@ def words(names: Iterable[str]) -> dict[str, set[str]]:
             counter[lang][fold(word)] += 1
     return {
         lang: {
-            name
-            for name, count in small[lang].items()
-            if name in single and count >= 2 and 2 * count >= large[lang][name]
+            word
+            for word, count in small[lang].items()
+            if count >= FEWEST and len(word) > 1 and 2 * count >= large[lang][word]
         }
         for lang in LANGUAGES
     }
@@ -95,9 +95,11 @@ def _news() -> Iterator[tuple[str, str]]:
 
 def _add(names: Names, letters: str, found: Iterable[str]) -> None:
     for name in found:
-        folded = fold(name.replace("’", "'")).replace("-", "").replace(".", "").replace("'", "")
-        if _NAME.fullmatch(name) and len(folded) > 1 and folded.count(" ") < LONGEST:
-            names[folded].update(letters)
+        folded = fold(name.replace("’", "'")).replace(".", "").replace("'", "")
+        # Bosna-Hersek is one word as a text writes it, and two where the hyphen is a space.
+        for form in {folded.replace("-", ""), folded.replace("-", " ")}:
+            if _NAME.fullmatch(name) and len(form) > 1 and form.count(" ") < LONGEST:
+                names[form].update(letters)
 
 
 def _rows(file: str) -> Iterator[list[str]]:
@@ -138,5 +140,5 @@ if __name__ == "__main__":
     everywhere, own = world(), turkish()
     for label, table in (("world", everywhere), ("tr", own)):
         _write(label, (f"{name}\t{''.join(sorted(letters))}" for name, letters in table.items()))
-    for lang, also_words in words({**everywhere, **own}).items():
+    for lang, also_words in words().items():
         _write(f"words-{lang}", also_words)

@@ -52,7 +52,9 @@ def write_users(
     (config / "users").write_text("".join(lines))
     pairs = (f"{role}:{','.join(names)}\n" for role, names in holders.items())
     (config / "users_roles").write_text("".join(pairs))
-    (config / "roles.yml").write_text(json.dumps(roles) if roles else "")  # JSON is YAML
+    # JSON is YAML; the server cuts the file into roles by its lines.
+    entries = (f"{name}: {json.dumps(role)}\n" for name, role in roles.items())
+    (config / "roles.yml").write_text("".join(entries))
 
 
 def write_keystore(

@@ -91,6 +91,54 @@ def test_ties_can_be_told_apart_on_the_server() -> None:
     }
 
 
+def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
+    other = replace(PROBE, id="d9", keys={"sketch": ("s00:a", "s01:z")}, order=(300, "d9"))
+    body = bodies.gathering_search([PROBE, other], later=False, size=50)
+    assert body["query"]["bool"]["filter"] == [
+        {"range": {"dedup.moment": {"lte": 300}}},
+        {"term": {"dedup.canonical": True}},
+        {
+            "bool": {
+                "should": [
+                    {"terms": {"dedup.sketch": ["s00:a", "s01:b", "s01:z", "s02:c"]}},
+                    {"terms": {"dedup.exact": ["x:1"]}},
+                ],
+                "minimum_should_match": 1,
+            }
+        },
+    ]
+    assert (body["size"], body["track_total_hits"]) == (50, False)
+    later = bodies.gathering_search([replace(PROBE, window=30), other], later=True, size=50)
+    assert later["query"]["bool"]["filter"][0] == {
+        "range": {"dedup.moment": {"gte": 100, "lte": 330}}
+    }
+    assert later["_source"] == ["dedup.moment", "dedup.sketch", "dedup.exact"]
+
+
+def test_what_was_gathered_is_counted_for_each_probe() -> None:
+    def hit(id_: str, moment: int, *keys: str) -> dict[str, object]:
+        return {"_id": id_, "_source": {"dedup": {"moment": moment, "sketch": list(keys)}}}
+
+    hits = [
+        hit("two", 10, "s00:a", "s01:b", "s02:x"),
+        hit("one", 20, "s00:a"),
+        hit("late", 200, "s00:a", "s02:c"),
+        hit("d7", 50, "s00:a", "s01:b", "s02:c"),
+    ]
+    near = replace(PROBE, id="d8", keys={"sketch": ("s00:a",)}, needed={"sketch": 1}, window=85)
+    first, second = bodies.gathered([PROBE, near], hits)
+    assert {h["_id"]: shared for h, shared in first} == {
+        "two": {"sketch": 2},
+        "late": {"sketch": 2},
+    }
+    assert {h["_id"]: shared for h, shared in second} == {"one": {"sketch": 1}, "d7": {"sketch": 1}}
+
+
+def test_only_rare_keys_are_gathered() -> None:
+    assert bodies.can_gather([PROBE])
+    assert not bodies.can_gather([replace(PROBE, keys={"blocks": ("0a3f1",)})])
+
+
 @pytest.mark.parametrize(
     ("score", "counts"),
     [

@@ -12,7 +12,7 @@ from esdedup.errors import SettingsMismatch, StoreError, StoreMissing
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.stores import bodies
+from esdedup.stores import bodies, cluster
 from esdedup.stores.bodies import quarantine_index
 from esdedup.stores.cluster import ClusterStore
 from tests.servers import Server
@@ -249,6 +249,31 @@ def test_candidates_of_one_moment_do_not_hide_the_ones_before(server: Server, in
         store = deduplicator.store
         put(store, record("a", 5, [1, 2, 0]), *(record(f"x{i}", 5, [1, 2, 3]) for i in range(50)))
         assert found(store, probe("m", 5, [1, 2, 3])) == {"a": {"sketch": 2}}
+
+
+def test_candidates_are_the_same_gathered_and_counted(
+    server: Server, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one question for all, in one for each, and in one for all that brings too many."""
+    from tests.stores.test_contract import probe, put, record
+
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        store = deduplicator.store
+        put(store, *(record(f"r{i}", i % 7, [i % 5, i % 3, i % 2, 9]) for i in range(60)))
+        put(store, *(record(f"c{i}", i, [1, 1, 1, 9], of="r1") for i in range(5)))
+        probes = [probe(f"p{i}", i % 9, [i % 5, 1, i % 2, 8], needed=2) for i in range(12)]
+        answers = []
+        for few, gathered in ((1, 4000), (100, 4000), (1, 10)):
+            monkeypatch.setattr(cluster, "_FEW_PROBES", few)
+            monkeypatch.setattr(cluster, "_GATHERED", gathered)
+            found = [
+                [(c.id, c.shared, c.order, c.link) for c in candidates[:24]]
+                for candidates in store.candidates_many(probes)
+            ]
+            answers.append((found, store.later(probes)))
+        assert answers[0] == answers[1] == answers[2]
+        assert any(answers[0][0])
+        assert answers[0][1]
 
 
 def test_segment_replication_is_read_from_the_primary(

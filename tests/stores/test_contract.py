@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -326,6 +327,18 @@ def test_linking_what_was_replaced_or_deleted_conflicts(store: Store) -> None:
     report = store.link_many([(r, record(id_, of="a").decision) for id_, r in read.items()])
     assert report.conflicts == {"b", "c"}
     assert store.get_many(["b"])["b"].decision.role == "original"
+
+
+def test_what_changed_since_a_moment(store: Store) -> None:
+    put(store, record("a", 1), record("b", 2))
+    time.sleep(0.01)
+    moment = datetime.now(UTC)
+    assert store.changed_since(moment) == set()
+    put(store, record("c", 3))
+    store.link_many([(store.get_many(["b"])["b"], record("b", of="a").decision)])
+    store.refresh()
+    assert store.changed_since(moment) == {"b", "c"}
+    assert store.changed_since(moment - timedelta(minutes=1)) == {"a", "b", "c"}
 
 
 def test_members_in_order_and_followers_by_group_and_parent(store: Store) -> None:

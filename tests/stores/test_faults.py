@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,7 @@ from esdedup.settings import Settings
 from esdedup.stores import bodies
 from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Proxy, Server, start
 from tests.servers.fixtures import READER, READER_PASSWORD
+from tests.servers.proxy import Direction
 from tests.soak import check, of_one_writer
 from tests.stores.conftest import new_index
 from tests.test_linking import SENTENCES, Article
@@ -67,7 +68,7 @@ def url(server: Server | Cluster | Proxy, index: str, product: str = "elasticsea
     return f"{product}+{scheme}://{','.join(h.partition('://')[2] for h in hosts)}/{index}"
 
 
-def index_all(store: str, documents: Sequence[Document]) -> list[Outcome]:
+def index_all(store: str, documents: Iterable[Document]) -> list[Outcome]:
     with Deduplicator.open(store, SETTINGS) as deduplicator:
         return list(deduplicator.add_many(documents))
 
@@ -87,7 +88,7 @@ def index_during(
             yield document
 
     with ThreadPoolExecutor() as pool:
-        writing = pool.submit(index_all, store, read())  # type: ignore[arg-type]
+        writing = pool.submit(index_all, store, read())
         assert begun.wait(60)
         fault()
         return writing.result(300)
@@ -132,19 +133,20 @@ def test_a_server_restarted_under_way(small_server: Server) -> None:
 
 def test_a_full_write_queue_is_waited_for(small_server: Server) -> None:
     """Eight writers where two find room; each refused document is sent again."""
-    index, documents = new_index(), stream(160)
+    index, documents = new_index(), stream(80)
     store = url(small_server, index)
     began = datetime.now(UTC) - timedelta(minutes=1)
     Deduplicator.open(store, SETTINGS).close()
-    noise = "".join(f'{{"index": {{}}}}\n{{"n": {n}}}\n' for n in range(200))
+    noise = "".join(f'{{"index": {{}}}}\n{{"n": {n}}}\n' for n in range(100))
     quiet = threading.Event()
 
     def flood() -> None:
         while not quiet.is_set():
             small_server.http("POST", f"/{index}-noise/_bulk", noise)
+            time.sleep(0.01)
 
-    with ThreadPoolExecutor(16) as pool:
-        for _ in range(8):
+    with ThreadPoolExecutor(12) as pool:
+        for _ in range(4):
             pool.submit(flood)
         try:
             list(pool.map(lambda n: index_all(store, documents[n::8]), range(8)))
@@ -175,8 +177,9 @@ def test_slow_and_cut_connections(server: Server, monkeypatch: pytest.MonkeyPatc
                 time.sleep(0.5)
                 proxy.restore()
                 time.sleep(0.2)
-            for direction in ("answer", "request"):
-                proxy.close_after(3_000, direction)  # type: ignore[arg-type]
+            directions: tuple[Direction, ...] = ("answer", "request")
+            for direction in directions:
+                proxy.close_after(3_000, direction)
                 time.sleep(0.7)
                 proxy.restore()
 
@@ -286,10 +289,15 @@ def test_a_user_who_may_only_read(
 ) -> None:
     server, index = secure_elasticsearch_server, new_index()
     monkeypatch.setenv("ES_CA_CERTS", str(server.ca))
-    message = message_of(secured(server, index, READER, READER_PASSWORD))
+    store = secured(server, index, READER, READER_PASSWORD)
+    message = message_of(store)
     assert "refused the credentials (403)" in message
     assert "mappings/roles" in message
     assert READER_PASSWORD not in message
+    index_all(secured(server, index, "elastic", PASSWORD), stream(3))
+    with Deduplicator.open(store, mode="read") as deduplicator:
+        assert deduplicator.check(stream(3)[2]).role in ("original", "duplicate")
+    drop(server, index)
 
 
 def test_the_right_credentials_and_authority(

@@ -1,0 +1,109 @@
+"""A text as words between white space: as written, and folded without punctuation.
+
+White space of any kind is the same, so that neither paragraphs nor wrapped lines change what is
+found. Typographic quotes, apostrophes and dashes are the plain ones.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import cache
+from typing import NamedTuple
+
+from esdedup.text import fold
+
+_QUOTES = (("’", "'"), ("‘", "'"), ("`", "'"), ("“", '"'), ("”", '"'), ("„", '"'), ("«", '"'))
+_PLAIN = (*_QUOTES, ("»", '"'), ("‹", '"'), ("›", '"'), ("–", " - "), ("—", " - "))
+# Heads that the apostrophe leaves out of a word: l'État, qu'il, O'Neill. Elsewhere the tail goes.
+_ELIDED = frozenset(("l", "d", "j", "m", "t", "s", "c", "n", "qu", "o", "jusqu", "lorsqu", "puisqu"))
+# In UTF-8 no byte of another character is one of these.
+_PUNCTUATION = bytes(i for i in range(128) if not chr(i).isalnum() and chr(i) not in " '")
+
+
+class Words(NamedTuple):
+    """`raw` as written, punctuation attached; `folded` the same words as keys are made of them."""
+
+    raw: list[str]
+    folded: list[str]
+
+
+def split(text: str) -> Words:
+    """The words of a text; what holds no letter or digit is none, and stays with the one before."""
+    if not text.isascii():
+        text = plain(text)
+    raw = text.replace(" - ", "- ").split()
+    folded = _folded(" ".join(raw))
+    return _without_empty(raw, folded) if "" in folded else Words(raw, folded)
+
+
+def plain(text: str) -> str:
+    if not unicodedata.is_normalized("NFKC", text):
+        text = unicodedata.normalize("NFKC", text)
+    for typographic, simple in _PLAIN:
+        if typographic in text:
+            text = text.replace(typographic, simple)
+    return text
+
+
+def _folded(joined: str) -> list[str]:
+    """One word for each of those joined by one space; folding puts no space in."""
+    text = fold(joined).encode("utf-8", "surrogatepass").translate(None, _PUNCTUATION)
+    bare = text.decode("utf-8", "surrogatepass")
+    parts = bare.split(" ")
+    if not bare.isascii() and not bare.replace(" ", "").replace("'", "").isalnum():
+        parts = [part if part.isalnum() else _letters(part) for part in parts]
+    if "'" in bare:
+        parts = [_cut(part) if "'" in part else part for part in parts]
+    return parts
+
+
+def _cut(part: str) -> str:
+    """`ankara'da` is `ankara`, `l'état` is `état`; quotes around a word are no part of it."""
+    head, _, tail = part.strip("'").partition("'")
+    kept = tail if head in _ELIDED and tail else head
+    return kept.replace("'", "")
+
+
+def _letters(part: str) -> str:
+    return "".join(c for c in part if c == "'" or _is_letter(c))
+
+
+@cache
+def _is_letter(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def _without_empty(raw: list[str], folded: list[str]) -> Words:
+    kept_raw: list[str] = []
+    kept: list[str] = []
+    for written, word in zip(raw, folded, strict=True):
+        if word:
+            kept_raw.append(written)
+            kept.append(word)
+        elif kept:
+            kept_raw[-1] += written
+    return Words(kept_raw, kept)
+
+
+_TOKEN = re.compile(r"\S+")
+
+
+def located(text: str) -> tuple[Words, list[tuple[int, int]]]:
+    """The same words with the place of each in the text; slower, for those who need places."""
+    raw: list[str] = []
+    folded: list[str] = []
+    places: list[tuple[int, int]] = []
+    for match in _TOKEN.finditer(text):
+        pieces = split(match[0])
+        start = match.start()
+        if not pieces.raw and raw:
+            raw[-1] += plain(match[0]).strip()
+        for i, (written, word) in enumerate(zip(*pieces, strict=True)):
+            is_last = i + 1 == len(pieces.raw)
+            end = match.end() if is_last else min(start + len(written), match.end())
+            raw.append(written)
+            folded.append(word)
+            places.append((start, end))
+            start = end
+    return Words(raw, folded), places

@@ -1,0 +1,28 @@
+"""Antecedents: the words that SpotSigs looks for (Theobald, Siddharth & Paepcke, SIGIR 2008).
+
+English has the seven of that paper's best runs. Other languages, for which nobody chose any, have
+their stop words; without a known language the English ones are looked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esdedup.methods.batch import Batch
+from esdedup.text import tokenise
+from esdedup.words import is_known, primary
+
+ANTECEDENTS = ("a", "is", "it", "said", "the", "there", "was")
+
+
+def are_antecedents(batch: Batch) -> NDArray[np.bool_]:
+    """For each word of the batch whether it is one."""
+    tokens = batch.tokens
+    english = np.isin(tokens.hashes, tokenise([" ".join(ANTECEDENTS)], tokens.base).hashes)
+    foreign = np.array(
+        [primary(lang) != "en" and is_known(lang) for lang in batch.languages], np.bool_
+    )
+    if not foreign.any():
+        return english
+    return np.where(np.repeat(foreign, np.diff(tokens.first)), batch.terms.is_stop, english)

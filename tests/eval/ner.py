@@ -1,0 +1,108 @@
+"""Quality of the entities found by rules on the labelled sets: `python -m tests.eval.ner`.
+
+Exact spans of tokens and the kind must agree; nested and merged ones are left out. Kinds of the
+sets that are none of the three (nations, titles, works, events, dates) are not looked for, and what
+is found there counts as wrong. `--part train` scores the part that rules are tuned on.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from esdedup.entities import KINDS, find
+from tests.data import FOLDER
+
+# FAC (bridges, airports, stadiums) are locations by the thesis' suffix rules, Table A.3.
+_KINDS = {
+    "PERSON": "person",
+    "PER": "person",
+    "GPE": "location",
+    "LOC": "location",
+    "FAC": "location",
+    "ORG": "organisation",
+}
+Sentence = list[tuple[str, str]]
+Span = tuple[int, int, str]
+
+
+def main(arguments: list[str]) -> int:
+    part = arguments[arguments.index("--part") + 1] if "--part" in arguments else "dev"
+    sets = {
+        f"Turkish wiki ({part})": ("tr", FOLDER / "ner-turkish-wiki" / f"{part}.conll.gz"),
+        "English WikiGold": ("en", FOLDER / "ner-english-open" / "wikigold.conll"),
+    }
+    for name, (lang, file) in sets.items():
+        if not file.is_file():
+            print(f"{name}: skipped, no set at {file}; set ESDEDUP_DATA")
+            continue
+        show(name, score(read(file), lang))
+    return 0
+
+
+def show(name: str, scores: dict[str, tuple[float, float, float]]) -> None:
+    print(f"\n{name:<24}{'P':>8}{'R':>8}{'F1':>8}")
+    for kind, values in scores.items():
+        print(f"{kind:<24}" + "".join(f"{value:8.3f}" for value in values))
+
+
+def score(sentences: Iterable[Sentence], lang: str) -> dict[str, tuple[float, float, float]]:
+    """Precision, recall and F1 by kind and over all three."""
+    right: Counter[str] = Counter()
+    wanted: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    for sentence in sentences:
+        gold, ours = set(labelled(sentence)), set(recognised(sentence, lang))
+        for counter, spans in ((right, gold & ours), (wanted, gold), (found, ours)):
+            counter.update(kind for _, _, kind in spans)
+            counter["all"] += len(spans)
+    return {k: _rates(right[k], found[k], wanted[k]) for k in (*KINDS, "all")}
+
+
+def labelled(sentence: Sentence) -> Iterator[Span]:
+    """Spans of the three kinds; WikiGold has I- alone, the Turkish set B- and I-."""
+    start, kind = 0, ""
+    for i, (_, tag) in enumerate([*sentence, ("", "O")]):
+        mark, _, label = tag.partition("-")
+        if kind and (mark != "I" or label != kind):
+            if kind in _KINDS:
+                yield start, i, _KINDS[kind]
+            kind = ""
+        if label and not kind:
+            start, kind = i, label
+
+
+def recognised(sentence: Sentence, lang: str) -> Iterator[Span]:
+    starts, text = [], ""
+    for token, _ in sentence:
+        starts.append(len(text))
+        text += token + " "
+    for entity in find(text, lang, nested=False):
+        inside = [
+            i
+            for i, (start, (token, _)) in enumerate(zip(starts, sentence, strict=True))
+            if start < entity.end and entity.start < start + len(token)
+        ]
+        yield inside[0], inside[-1] + 1, entity.kind
+
+
+def read(file: Path) -> Iterator[Sentence]:
+    content = file.read_bytes()
+    text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode()
+    for block in text.split("\n\n"):
+        rows = [line.rsplit("\t" if "\t" in line else " ", 1) for line in block.splitlines()]
+        if sentence := [(row[0], row[1]) for row in rows if len(row) == 2 and row[0] != "-DOCSTART-"]:
+            yield sentence
+
+
+def _rates(right: int, found: int, wanted: int) -> tuple[float, float, float]:
+    precision = right / found if found else 0.0
+    recall = right / wanted if wanted else 0.0
+    return precision, recall, 2 * right / (found + wanted) if found + wanted else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
