@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 
 import numpy as np
 
@@ -110,27 +111,25 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of a text, folded, and where each stands."""
+    """The words of a text, folded, where each stands, and every run of `_SEED` of them."""
 
     words: Sequence[str]
     starts: Sequence[int]
     ends: Sequence[int]
+    runs: Sequence[tuple[str, ...]]
 
     @classmethod
     def of(cls, text: str) -> Words:
         starts, ends = word_edges(code_points(f"\n{text}\n"))
         places = list(zip((starts - 1).tolist(), (ends - 1).tolist(), strict=True))
         folded = [fold(text[start:end]) for start, end in places]
-        return cls(folded, [start for start, _ in places], [end for _, end in places])
-
-    def runs(self) -> list[tuple[str, ...]]:
-        """Every run of `_SEED` words."""
-        return list(zip(*(self.words[i:] for i in range(_SEED)), strict=False))
+        seeds = list(zip(*(folded[i:] for i in range(_SEED)), strict=False))
+        return cls(folded, [start for start, _ in places], [end for _, end in places], seeds)
 
 
 def shared(here: Words, there: Words) -> Shared:
     """The passages of two texts, in the order of the first; linear in their lengths."""
-    equal = [(r.a, r.b, r.windows + _SEED - 1) for r in runs(here.runs(), there.runs())]
+    equal = [(r.a, r.b, r.windows + _SEED - 1) for r in runs(here.runs, there.runs)]
     kept = [group for group in _joined(equal) if _count(group) >= _LEAST]
     passages = tuple(_passage(group, here, there) for group in kept)
     flat = [run for group in kept for run in group]
@@ -216,12 +215,10 @@ class Edge:
             "words": self.shared.words,
             "of_from": round(self.shared.of_here, 4),
             "of_to": round(self.shared.of_there, 4),
-            "spans": [{"from": p.here, "to": p.there, "words": p.words} for p in self.passages],
+            "spans": [
+                {"from": p.here, "to": p.there, "words": p.words} for p in self.shared.passages
+            ],
         }
-
-    @property
-    def passages(self) -> tuple[Passage, ...]:
-        return self.shared.passages
 
 
 def links(store: Store) -> Iterator[Edge]:
@@ -234,16 +231,11 @@ def links(store: Store) -> Iterator[Edge]:
         items = [(Signed(r.document, r.signature), r.order) for r in records]
         found = _found(items, store)
         others = store.get_many({id_ for own in found for id_ in own} - set(part)) | part
+        words = cache(lambda id_, records=others: Words.of(records[id_].document.text))
         for record, own in zip(records, found, strict=True):
-            yield from _edges(record, [others[id_] for id_ in sorted(own)])
-
-
-def _edges(record: Record, others: Sequence[Record]) -> Iterator[Edge]:
-    own = Words.of(record.document.text)
-    for other in others:
-        both = shared(own, Words.of(other.document.text))
-        if both.passages:
-            yield Edge(record.document.id, other.document.id, both)
+            id_ = record.document.id
+            edges = (Edge(id_, other, shared(words(id_), words(other))) for other in sorted(own))
+            yield from (edge for edge in edges if edge.shared.passages)
 
 
 def _found(items: Sequence[tuple[Signed, Order]], store: Store) -> list[dict[str, Counter[str]]]:

@@ -213,8 +213,8 @@ class Settings:
     )
     max_windows: int = setting(
         900,
-        "Windows stored of one text, from its beginning: about 18,000 words. OpenSearch refuses "
-        "more than 1,024 clauses in one request.",
+        "Windows stored of one text, from its beginning: about 15,000 words at the 17 a "
+        "sentence of SpotSigs. OpenSearch refuses more than 1,024 clauses in one request.",
         unit="windows",
         source="esdedup",
         shapes=True,
@@ -294,7 +294,7 @@ class Settings:
         0.44,
         "Two documents match by SpotSigs where the Jaccard of their chains is at least this.",
         unit="fraction",
-        source="SpotSigs, section 5 (.44)",
+        source="esdedup (paper 002 names none)",
         low=0.0,
         high=1.0,
     )
@@ -497,7 +497,9 @@ class Settings:
         for item in fields(self):
             _check(item.name, getattr(self, item.name), item.metadata)
         if self.ner != "rules" and not (self.ner.startswith("spacy:") and self.ner[6:]):
-            raise SettingsError(f"ner is {self.ner!r}; say rules, or spacy: and the name of a model")
+            raise SettingsError(
+                f"ner is {self.ner!r}; say rules, or spacy: and the name of a model"
+            )
 
     def fingerprint_of_format(self) -> str:
         """Twelve hex digits of the fields that shape every signature; stored with each document.

@@ -16,7 +16,7 @@ from tests.docs import cli, settings
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
-_COMMAND = re.compile(r"(?:^|[\s`|(])esdedup ([a-z]+)(?=[\s`]|$)", re.MULTILINE)
+_COMMAND = re.compile(r"(?<!from)(?:^|[\s`|(])esdedup ([a-z]+)(?=[\s`]|$)", re.MULTILINE)
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

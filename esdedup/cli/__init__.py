@@ -6,6 +6,7 @@ stores) is imported inside the commands, so that `esdedup --help` answers at onc
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Any
 
@@ -52,8 +53,19 @@ def _esdedup(
             "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
         ),
     ] = False,
+    ca_certs: Annotated[
+        str | None,
+        typer.Option(
+            "--ca-certs",
+            envvar="ES_CA_CERTS",
+            metavar="FILE",
+            help="Certificate authority of the cluster.",
+        ),
+    ] = None,
 ) -> None:
     """Near-duplicate news: every copy linked to its original, one result per story."""
+    if ca_certs is not None:
+        os.environ["ES_CA_CERTS"] = ca_certs  # where `Target.parse` finds it
 
 
 # The order of the help. A new family (evaluation, a service) is named here and nowhere else.

@@ -118,6 +118,7 @@ def show_settings(
         print_json(known)
         return
     rows = table("setting", "value", "default", "unit", "what it does")
+    rows.columns[0].no_wrap = True  # a name cut in two is no name
     for one in known:
         changed = "bold yellow" if one["value"] != one["default"] else ""
         name = one["name"] + (" *" if one["shapes_keys"] else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from esdedup.entities.rules import LOCATION, ORGANISATION, PERSON, recognise
-from esdedup.entities.words import located
+from esdedup.entities.words import located, plain, without_opening
 
 KINDS = (PERSON, LOCATION, ORGANISATION)
 
@@ -31,8 +31,8 @@ def find(text: str, lang: str | None = None, *, nested: bool = True) -> list[Ent
 
 def _bare(text: str, start: int, end: int, kind: str) -> Entity:
     """Without the punctuation around it and the suffix behind its apostrophe."""
-    while start < end and not text[start].isalnum():
-        start += 1
+    first = plain(text[start:end].split(maxsplit=1)[0])
+    start += len(first) - len(without_opening(first))
     last = max(text.rfind(" ", start, end) + 1, start)
     for mark in "'’":
         cut = text.find(mark, last + 2, end)

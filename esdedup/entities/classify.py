@@ -44,6 +44,8 @@ PERSON, LOCATION, ORGANISATION = "person", "location", "organisation"
 BEFORE = PERSON_BEFORE | PLACE_BEFORE | BODY_BEFORE
 AFTER = PERSON_AFTER | PLACE_AFTER | BODY_AFTER | OTHER_AFTER
 
+NAMED = GIVEN | SURNAME | PLACE | BODY
+
 _ENDS = PLACE_END | BODY_END | OTHER_END
 _OWN_NAME = _ENDS | TITLE | GIVEN | LARGE
 _CONJUNCTIONS = frozenset(("ve", "and", "et", "y", "e"))
@@ -81,12 +83,19 @@ class Context(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def classify(
-    lang: str | None, run: str, links: tuple[int, ...], context: Context
+    lang: str,
+    run: str,
+    links: tuple[int, ...],
+    is_initial: bool,
+    before: int,
+    after: int,
+    suffix: str,
+    is_acronym: bool,
 ) -> tuple[Piece, ...]:
     """The names in a run of folded words; `links` are the places of those written small."""
     words = run.split(" ")
     judge = _Judge(lang, words, links)
-    judge.run(0, len(words), context)
+    judge.run(0, len(words), Context(is_initial, before, after, suffix, is_acronym))
     return tuple(judge.pieces)
 
 
@@ -102,6 +111,8 @@ class _Judge:
         """Links first, then titles, endings, and the lists."""
         while start in self.links:
             start += 1
+        if end - start > 1 and context.is_initial and self._begins_with_a_word(start):
+            start, context = start + 1, _right(context)
         if self._split_at_link(start, end, context):
             return
         title = self._last(TITLE, start, end)
@@ -112,6 +123,15 @@ class _Judge:
             self._by_ending(start, end, ending, context)
         else:
             self._by_name(start, end, context)
+
+    def _begins_with_a_word(self, start: int) -> bool:
+        """Where a sentence begins: Karar Milli Eğitim Bakanlığı, Kızları Cristina."""
+        first, second = self.flags[start], self.flags[start + 1]
+        if first & (GIVEN | LARGE | BODY | TITLE | PLACE_START | BODY_START | NATION):
+            return False
+        if first & NAMED:
+            return bool(first & WORD and second & NAMED)
+        return bool(first & (WORD | NEVER) or (not first and second & (GIVEN | LARGE)))
 
     def _last(self, mask: int, start: int, end: int) -> int | None:
         for i in range(end - 1, start - 1, -1):
@@ -243,20 +263,20 @@ class _Judge:
             self._add(place, place + 1, kind, is_firm=False)
 
     def _listed(self, flag: int, word: str, context: Context) -> str:
+        kind = ""
         if self.has_suffixes and context.suffix in _LOCATIVE:
-            return LOCATION
-        if flag & BODY:
-            return ORGANISATION
-        if flag & PLACE and not flag & (GIVEN | SURNAME):
-            return LOCATION
-        if flag & (GIVEN | SURNAME):
-            return PERSON
-        if flag & WORD:
-            return ""
-        if context.is_acronym or (self.has_suffixes and word.endswith(("spor", "bank"))):
-            return ORGANISATION
-        # A genitive or ablative without any other sign: three persons to two places.
-        return PERSON if self.has_suffixes and context.suffix.endswith("n") else ""
+            kind = LOCATION
+        elif flag & BODY:
+            kind = ORGANISATION
+        elif flag & NAMED:
+            kind = PERSON if flag & (GIVEN | SURNAME) else LOCATION
+        elif flag & WORD:
+            kind = ""
+        elif context.is_acronym or (self.has_suffixes and word.endswith(("spor", "bank"))):
+            kind = ORGANISATION
+        elif self.has_suffixes and context.suffix.endswith("n"):
+            kind = PERSON  # a genitive without any other sign: three persons to two places
+        return kind
 
 
 def _left(context: Context) -> Context:

@@ -29,7 +29,7 @@ SPANS = "esdedup"
 def make(nlp: Language, name: str, lang: str | None) -> EntityRules:
     """`lang` is the language of the pipeline unless it is given."""
     del name
-    return EntityRules(lang or nlp.lang)
+    return EntityRules(lang or nlp.lang or "")
 
 
 class EntityRules:

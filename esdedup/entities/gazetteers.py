@@ -64,7 +64,15 @@ _FIELDS = {
     "links": LINK,
 }
 # Words that take case endings without an apostrophe in Turkish: Üniversitesinde, ilçesine.
-_INFLECTED = {"place_ends", "body_ends", "other_ends", "place_after", "body_after", "other_after", "titles"}
+_INFLECTED = {
+    "place_ends",
+    "body_ends",
+    "other_ends",
+    "place_after",
+    "body_after",
+    "other_after",
+    "titles",
+}
 
 Table = dict[str, int]
 

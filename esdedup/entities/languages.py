@@ -17,8 +17,8 @@ class Rules:
     Titles stand before a person or after it; an ending closes the name of a place or of an
     organisation, a beginning opens it. Cues are ordinary words, written small, beside a name.
     `other` words
-    tell of works, events and laws, which are none of the kinds. Nations and languages are capitalised and are no entity of the three kinds; `never` holds the
-    other words that a capital does not make a name. A run goes on over a `link`.
+    tell of works, events and laws, which are none of the kinds. Nations and languages are
+    capitalised and are no entity of the three kinds; `never` holds the other words that a capital does not make a name. A run goes on over a `link`.
     """
 
     titles: str = ""
@@ -79,8 +79,8 @@ TURKISH = Rules(
     "Dergisi School Konfederasyonu Senatosu Society Kongresi Kolej Times Yayınları Airways Films "
     "Ajansı Academy Konservatuvarı Cemiyeti University Komisyonu FM Radyosu Televizyonu Sendikası "
     "Yolları Kurultayı Kooperatifi Genelkurmay Emniyeti Sanayi Sanayii AŞ Ltd Inc Corp SK SC AC "
-    "AFC Spor Lakers Celtics Bulls Wanderers Rovers Orkestrası Kolordu Tugayı Tümeni Alayı Hareketi "
-    "Cephesi Ligi Telekom Motors Software Laboratuvarı Laboratuvarları Mektebi Ortaokulu "
+    "AFC Spor Lakers Celtics Bulls Wanderers Rovers Orkestrası Kolordu Tugayı Tümeni Alayı "
+    "Hareketi Cephesi Ligi Telekom Motors Software Laboratuvarı Laboratuvarları Mektebi Ortaokulu "
     "Sigorta Medya Enerji Petrol Tekstil Gıda Turizm",
     # Named things of no kind: the run is known and used for nothing.
     other_ends="Savaşı Savaşları Kupası Ödülü Ödülleri Muharebesi Şampiyonası Festivali Lig Liga "
@@ -122,13 +122,13 @@ TURKISH = Rules(
     nations="Türk Türkler Türkçe Türkiyeli Alman Almanlar Almanca Fransız Fransızca İngiliz "
     "İngilizce Amerikan Amerikalı Rus Rusça Yunan Yunanca İtalyan İtalyanca İspanyol İspanyolca "
     "Arap Araplar Arapça Fars Farsça Kürt Kürtler Kürtçe Ermeni Ermeniler Yahudi Yahudiler Japon "
-    "Japonca Çinli Çince Koreli Bulgar Sırp Hırvat Boşnak Arnavut Gürcü Azeri Hollandalı Avusturyalı "
-    "İsveçli Norveçli Danimarkalı Polonyalı Macar Çek Romen Ukraynalı İskoç İrlandalı Kanadalı "
-    "Avustralyalı Brezilyalı Arjantinli Meksikalı Hint Hintli Pakistanlı İranlı Iraklı Suriyeli "
-    "Mısırlı İsrailli Osmanlı Roma Romalı Bizans Bizanslı Müslüman Müslümanlar Hristiyan "
-    "Hıristiyan Katolik Ortodoks Protestan Sovyet Avrupalı Moğol Tatar Özbek Kazak Kırgız Türkmen "
-    "Latin Latince İskandinav Portekizli Belçikalı İsviçreli Finlandiyalı Nazi Selçuklu Afrikalı "
-    "Asyalı Germen Slav Slavca İbranice",
+    "Japonca Çinli Çince Koreli Bulgar Sırp Hırvat Boşnak Arnavut Gürcü Azeri Hollandalı "
+    "Avusturyalı İsveçli Norveçli Danimarkalı Polonyalı Macar Çek Romen Ukraynalı İskoç "
+    "İrlandalı Kanadalı Avustralyalı Brezilyalı Arjantinli Meksikalı Hint Hintli Pakistanlı "
+    "İranlı Iraklı Suriyeli Mısırlı İsrailli Osmanlı Roma Romalı Bizans Bizanslı Müslüman "
+    "Müslümanlar Hristiyan Hıristiyan Katolik Ortodoks Protestan Sovyet Avrupalı Moğol Tatar "
+    "Özbek Kazak Kırgız Türkmen Latin Latince İskandinav Portekizli Belçikalı İsviçreli "
+    "Finlandiyalı Nazi Selçuklu Afrikalı Asyalı Germen Slav Slavca İbranice",
     never="Bu Ayrıca Ancak Daha En Aynı Bir İlk Film Albüm Fakat Şarkı Bunun O İyi Filmin Grup Her "
     "Böylece Bazı Özellikle Son Diğer Albümün Babası Burada Buna Günümüzde Ama Grubun "
     "Örneğin Dünya Birçok Şu Yine Tüm Eski Ardından Şehir Genellikle Bundan Bugün Kısa "
@@ -144,9 +144,10 @@ TURKISH = Rules(
     "Salı Çarşamba Perşembe Cuma Cumartesi Öğrenciler Dün Yarın Gece Sabah Akşam Bunlara Böyle "
     "Öyle Şöyle Nasıl Neden Kim Hangi Ya Da De İse İle İçin Göre Kadar Gibi Karşı Rağmen Tanrı "
     "İnternet Güneş Ay Dosya Takımın Kulübün Yıldız Kurul Parti Meclis Hükümet Polis "
-    "Mahkeme Bakanlık Belediye Üniversite Başkan Bakan Edinilen Olay Olayda Yapılan Açıklamada "
-    "Toplantı Toplantıda Konuşmasında Haber Yetkililer Şarkıda Albümde Önce Başta Gerek "
-    "Antik Sayın Bunda DNA RNA DVD CD HD TV CEO PC GPS LED USB MHz  Altı Yedi Sekiz Dokuz On İki Üç Dört Beş Biri Kimi",
+    "Mahkeme Bakanlık Belediye Üniversite Başkan Bakan Edinilen Kaza Kazada Karar Olay Olayda "
+    "Yapılan Açıklamada Toplantı Toplantıda Konuşmasında Haber Yetkililer Şarkıda Albümde Önce "
+    "Başta Gerek Antik Sayın Bunda DNA RNA DVD CD HD TV CEO PC GPS LED USB MHz Altı Yedi Sekiz "
+    "Dokuz On İki Üç Dört Beş Biri Kimi",
     links="ve de la von van der bin ibn del di da",
     is_inflected=True,
 )
@@ -181,8 +182,9 @@ ENGLISH = Rules(
     "Championships Tournament Games Olympics Festival Day Week Revolution Conference Summit Open "
     "Series Tour Bowl Law Bill Amendment Protocol Accord Convention Era Century Album Language "
     "Languages Virus Project Program Programme Plan",
-    place_starts="Mount Lake Cape Fort Port Saint St San Santa Los Las El New North South East West "
-    "Northern Southern Eastern Western Central Upper Lower Gulf Isle Republic Kingdom Strait Bay",
+    place_starts="Mount Lake Cape Fort Port Saint St San Santa Los Las El New North South East "
+    "West Northern Southern Eastern Western Central Upper Lower Gulf Isle Republic Kingdom "
+    "Strait Bay",
     body_starts="University Ministry Department Bank Institute Academy Bureau Federation "
     "Association Society Council Church College House Office School Court Board",
     bodies="NATO UN EU IMF WHO WTO OPEC NASA FBI CIA NSA BBC CNN NBC CBS ABC HBO MTV FIFA UEFA NBA "
@@ -238,17 +240,17 @@ FRENCH = Rules(
     place_ends="City",
     body_ends="FC TV Télévisions Télécom Industries Groupe SA",
     other_ends="Cup",
-    place_starts="Rue Avenue Boulevard Place Pont Lac Mont Île Iles Îles Saint Sainte Port Golfe Mer "
-    "Province Région Département Aéroport Gare Château Stade Cathédrale Forêt Vallée Col Cap "
+    place_starts="Rue Avenue Boulevard Place Pont Lac Mont Île Iles Îles Saint Sainte Port Golfe "
+    "Mer Province Région Département Aéroport Gare Château Stade Cathédrale Forêt Vallée Col Cap "
     "République Royaume Nouvelle Côte Val Bois Basse Haute",
     body_starts="Université Ministère Banque Conseil Cour Tribunal Assemblée Parti Union "
     "Fédération Association Société Compagnie Groupe Agence Institut École Lycée Collège Hôpital "
     "Commission Comité Fondation Syndicat Mouvement Front Musée Organisation Centre Caisse Chambre "
     "Confédération Ligue Académie Direction Parquet Préfecture Mairie Gendarmerie Observatoire",
-    bodies="SNCF RATP EDF GDF CGT CFDT FO UMP PS UDI RN LFI LREM FN TF1 AFP ONU OTAN UE FMI OMS OMC "
-    "BCE INSEE Insee CNRS Renault Peugeot Citroën Airbus Total Orange Carrefour BNP LVMH PSG OM "
-    "Sénat Élysée Matignon Parlement Reuters Google Apple Facebook Twitter Microsoft Amazon FIFA "
-    "UEFA NASA Michelin Danone Areva Alstom Bercy",
+    bodies="SNCF RATP EDF GDF CGT CFDT FO UMP PS UDI RN LFI LREM FN TF1 AFP ONU OTAN UE FMI OMS "
+    "OMC BCE INSEE Insee CNRS Renault Peugeot Citroën Airbus Total Orange Carrefour BNP LVMH PSG "
+    "OM Sénat Élysée Matignon Parlement Reuters Google Apple Facebook Twitter Microsoft Amazon "
+    "FIFA UEFA NASA Michelin Danone Areva Alstom Bercy",
     person_before="président présidente ministre acteur actrice chanteur chanteuse réalisateur "
     "écrivain entraîneur avocat procureur maire préfet député sénateur directeur roi reine",
     person_after="a dit",
@@ -256,16 +258,17 @@ FRENCH = Rules(
     nations="Français Françaises Française Américain Américains Britannique Anglais Allemand "
     "Allemands Italien Espagnol Russe Russes Chinois Japonais Turc Européen Européens Africain "
     "Arabe Israélien Palestinien Juif Musulman Belge Suisse Iranien Irakien Syrien Canadien",
-    never="Le La Les L Un Une Des Du De D Au Aux Ce Cet Cette Ces C Il Elle Ils Elles On Nous Vous Je "
-    "J Tu Son Sa Ses Leur Leurs Mon Ma Mes Notre Nos Votre Et Ou Mais Donc Or Ni Car Si Que Qui Quoi "
-    "Dont Où Quand Comme Comment Pourquoi Dans Par Pour Sur Sous Avec Sans Entre Vers Chez Depuis "
-    "Pendant Avant Après Selon Malgré Contre À En Plus Moins Très Tout Tous Toute Toutes Aucun "
-    "Chaque Plusieurs Quelques Certains Autre Autres Ainsi Alors Aussi Cependant Pourtant Enfin "
-    "Ensuite Puis Hier Demain Aujourd Aujourd'hui Ici Là Deux Trois Quatre Cinq Six Sept Huit Neuf "
-    "Dix Quelque Quelle Quel Lors Dès Face Parmi Outre Seul Seule Même Non Oui Ne N S Se Est Était "
-    "Janvier Février Mars Avril Mai Juin Juillet Août Septembre Octobre Novembre Décembre Lundi "
-    "Mardi Mercredi Jeudi Vendredi Samedi Dimanche État États Gouvernement Internet Dieu Noël Jusqu "
-    "Voici Voilà Vidéo Photo Lire Publié Bien Ceux Celui Celle Cela Ça",
+    never="Le La Les L Un Une Des Du De D Au Aux Ce Cet Cette Ces C Il Elle Ils Elles On Nous "
+    "Vous Je J Tu Son Sa Ses Leur Leurs Mon Ma Mes Notre Nos Votre Et Ou Mais Donc Or Ni Car Si "
+    "Que Qui Quoi Dont Où Quand Comme Comment Pourquoi Dans Par Pour Sur Sous Avec Sans Entre "
+    "Vers Chez Depuis Pendant Avant Après Selon Malgré Contre À En Plus Moins Très Tout Tous "
+    "Toute Toutes Aucun Chaque Plusieurs Quelques Certains Autre Autres Ainsi Alors Aussi "
+    "Cependant Pourtant Enfin Ensuite Puis Hier Demain Aujourd Aujourd'hui Ici Là Deux Trois "
+    "Quatre Cinq Six Sept Huit Neuf Dix Quelque Quelle Quel Lors Dès Face Parmi Outre Seul Seule "
+    "Même Non Oui Ne N S Se Est Était Janvier Février Mars Avril Mai Juin Juillet Août Septembre "
+    "Octobre Novembre Décembre Lundi Mardi Mercredi Jeudi Vendredi Samedi Dimanche État États "
+    "Gouvernement Internet Dieu Noël Jusqu Voici Voilà Vidéo Photo Lire Publié Bien Ceux Celui "
+    "Celle Cela Ça",
     links="de du des la le les d et en sur l aux van von ben al",
 )
 
@@ -294,17 +297,18 @@ GERMAN = Rules(
     nations="Deutsche Deutschen Deutscher Österreicher Franzosen Briten Amerikaner Russen Chinesen "
     "Türken Türke Europäer Araber Juden Muslime Christen Griechen Italiener Spanier Polen Syrer "
     "Iraner Iraker Israelis Palästinenser Kurden Schweizer Deutsch Englisch Französisch",
-    never="Der Die Das Den Dem Des Ein Eine Einen Einem Einer Eines Er Sie Es Wir Ihr Ich Du Sein Seine "
-    "Ihre Unser Mein Dieser Diese Dieses Diesem Diesen Jener Und Oder Aber Denn Doch Sondern Wenn "
-    "Als Ob Dass Weil Während Nachdem Bevor Seit Bis Wie Wo Wer Was Warum Wann In Im An Am Auf Aus "
-    "Bei Beim Mit Nach Von Vom Vor Zu Zum Zur Für Gegen Ohne Um Durch Über Unter Zwischen Auch Nur "
-    "Noch Schon Sehr So Dann Da Damit Dabei Danach Dazu Dort Hier Heute Gestern Morgen Jetzt Nun "
-    "Nicht Kein Keine Alle Viele Einige Mehr Laut Trotz Wegen Zwei Drei Vier Fünf Sechs Sieben Acht "
-    "Neun Zehn Januar Jänner Februar März April Mai Juni Juli August September Oktober November "
-    "Dezember Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonnabend Sonntag Jahr Jahre "
-    "Jahren Prozent Millionen Milliarden Euro Dollar Uhr Menschen Polizei Regierung Zeit Tag Tage "
-    "Land Stadt Welt Internet Gott Ende Teil Mann Kinder Leben Man Zudem Außerdem Dennoch "
-    "Allerdings Bereits Zuvor Zuletzt Insgesamt Rund Etwa Ist Sind War Waren Hat Haben Wird Werden",
+    never="Der Die Das Den Dem Des Ein Eine Einen Einem Einer Eines Er Sie Es Wir Ihr Ich Du "
+    "Sein Seine Ihre Unser Mein Dieser Diese Dieses Diesem Diesen Jener Und Oder Aber Denn Doch "
+    "Sondern Wenn Als Ob Dass Weil Während Nachdem Bevor Seit Bis Wie Wo Wer Was Warum Wann In "
+    "Im An Am Auf Aus Bei Beim Mit Nach Von Vom Vor Zu Zum Zur Für Gegen Ohne Um Durch Über "
+    "Unter Zwischen Auch Nur Noch Schon Sehr So Dann Da Damit Dabei Danach Dazu Dort Hier Heute "
+    "Gestern Morgen Jetzt Nun Nicht Kein Keine Alle Viele Einige Mehr Laut Trotz Wegen Zwei Drei "
+    "Vier Fünf Sechs Sieben Acht Neun Zehn Januar Jänner Februar März April Mai Juni Juli August "
+    "September Oktober November Dezember Montag Dienstag Mittwoch Donnerstag Freitag Samstag "
+    "Sonnabend Sonntag Jahr Jahre Jahren Prozent Millionen Milliarden Euro Dollar Uhr Menschen "
+    "Polizei Regierung Zeit Tag Tage Land Stadt Welt Internet Gott Ende Teil Mann Kinder Leben "
+    "Man Zudem Außerdem Dennoch Allerdings Bereits Zuvor Zuletzt Insgesamt Rund Etwa Ist Sind "
+    "War Waren Hat Haben Wird Werden",
     links="von van der zu de la am an",
 )
 
@@ -323,25 +327,26 @@ SPANISH = Rules(
     "Federación Asociación Sociedad Compañía Grupo Agencia Instituto Escuela Colegio Hospital "
     "Comisión Comité Fundación Sindicato Movimiento Frente Museo Organización Centro Cámara "
     "Confederación Liga Academia Dirección Fiscalía Policía Guardia Real Atlético Club Secretaría",
-    bodies="PP PSOE Podemos Vox Ciudadanos ONU OTAN UE FMI OMS BCE EFE RTVE BBVA Santander Telefónica "
-    "Repsol Iberia Endesa Congreso Senado Parlamento Generalitat Moncloa PRI PAN Morena Pemex "
-    "Reuters Google Apple Facebook Twitter Microsoft Amazon FIFA UEFA NASA Inditex",
+    bodies="PP PSOE Podemos Vox Ciudadanos ONU OTAN UE FMI OMS BCE EFE RTVE BBVA Santander "
+    "Telefónica Repsol Iberia Endesa Congreso Senado Parlamento Generalitat Moncloa PRI PAN "
+    "Morena Pemex Reuters Google Apple Facebook Twitter Microsoft Amazon FIFA UEFA NASA Inditex",
     person_before="presidente presidenta ministro ministra actor actriz cantante director escritor "
     "entrenador abogado alcalde gobernador senador diputado rey reina",
     place_before="en desde hacia",
     nations="Español Española Españoles Estadounidense Británico Inglés Francés Alemán Italiano "
     "Ruso Chino Japonés Turco Europeo Africano Árabe Israelí Palestino Judío Musulmán Mexicano "
     "Argentino Colombiano Venezolano Cubano",
-    never="El La Los Las Lo Un Una Unos Unas Del De Al A Este Esta Estos Estas Ese Esa Esos Eso Esto "
-    "Aquel Él Ella Ellos Ellas Yo Tú Usted Nosotros Su Sus Mi Mis Nuestro Nuestra Y E O U Pero Sino "
-    "Si Que Quien Quién Qué Cual Cuál Cuando Cuándo Como Cómo Donde Dónde Por Para Con Sin Sobre "
-    "Bajo Entre Hacia Hasta Desde Durante Antes Después Según Contra En Más Menos Muy Todo Todos "
-    "Toda Todas Cada Varios Algunos Algunas Otro Otra Otros Otras Así Entonces También Además Sin "
-    "Embargo Aunque Mientras Luego Ayer Hoy Mañana Aquí Allí Ahora Ya No Sí Se Es Son Fue Era Ha Han "
-    "Dos Tres Cuatro Cinco Seis Siete Ocho Nueve Diez Tras Ante Mediante Enero Febrero Marzo Abril "
-    "Mayo Junio Julio Agosto Septiembre Setiembre Octubre Noviembre Diciembre Lunes Martes "
-    "Miércoles Jueves Viernes Sábado Domingo Estado Estados Gobierno Internet Dios Navidad Foto "
-    "Vídeo Lea Porque Pues Cuenta Hay Solo Sólo Tal Tan Tanto Esa",
+    never="El La Los Las Lo Un Una Unos Unas Del De Al A Este Esta Estos Estas Ese Esa Esos Eso "
+    "Esto Aquel Él Ella Ellos Ellas Yo Tú Usted Nosotros Su Sus Mi Mis Nuestro Nuestra Y E O U "
+    "Pero Sino Si Que Quien Quién Qué Cual Cuál Cuando Cuándo Como Cómo Donde Dónde Por Para Con "
+    "Sin Sobre Bajo Entre Hacia Hasta Desde Durante Antes Después Según Contra En Más Menos Muy "
+    "Todo Todos Toda Todas Cada Varios Algunos Algunas Otro Otra Otros Otras Así Entonces "
+    "También Además Sin Embargo Aunque Mientras Luego Ayer Hoy Mañana Aquí Allí Ahora Ya No Sí "
+    "Se Es Son Fue Era Ha Han Dos Tres Cuatro Cinco Seis Siete Ocho Nueve Diez Tras Ante "
+    "Mediante Enero Febrero Marzo Abril Mayo Junio Julio Agosto Septiembre Setiembre Octubre "
+    "Noviembre Diciembre Lunes Martes Miércoles Jueves Viernes Sábado Domingo Estado Estados "
+    "Gobierno Internet Dios Navidad Foto Vídeo Lea Porque Pues Cuenta Hay Solo Sólo Tal Tan "
+    "Tanto Esa",
     links="de del la las los y el e san",
 )
 

@@ -15,15 +15,13 @@ from esdedup.entities.classify import (
     LOCATION,
     ORGANISATION,
     PERSON,
-    Context,
     classify,
 )
 from esdedup.entities.gazetteers import LARGE, LINK, NEVER, PLACE, PLACE_START, TITLE, knowledge
-from esdedup.entities.words import Words
+from esdedup.entities.words import Words, without_opening
 
 __all__ = ["LOCATION", "ORGANISATION", "PERSON", "Span", "recognise"]
 
-_OPENING = "\"'([{<*#@"
 # An opening bracket that stood alone hangs on the word before it and ends a run as well.
 _CLOSING = frozenset(",.;:!?)]}>\"'-([{/|")
 _SENTENCE_END = frozenset(".!?:\"'")
@@ -31,6 +29,8 @@ _SENTENCE_END = frozenset(".!?:\"'")
 # lists, ALL CAPITALS. German news has about .4.
 _MOST_CAPITALS = 0.8
 _FEWEST_WORDS = 12
+# Of a longer row of names only as much is read together: a list without commas is no name.
+_LONGEST_RUN = 12
 _PUNCTUATION = ",.;:!?)]\"'"
 
 
@@ -73,16 +73,19 @@ class _Finder:
             word = raw[i]
             opens = False
             if not word[0].isupper():
-                bare = word.lstrip(_OPENING)
+                bare = without_opening(word)
                 if not bare or not bare[0].isupper():
                     continue
                 opens = True
             gap = i - end
-            if is_closed or opens or gap > 2 or (gap and not self._links(end, i)):
+            is_long = i - start >= _LONGEST_RUN
+            if is_closed or opens or is_long or gap > 2 or (gap and not self._links(end, i)):
                 if end > 0:
                     self._take(start, end, is_initial, links)
                 before = raw[i - 1] if i else "."
-                is_initial = before[-1] in _SENTENCE_END and not self._is_abbreviation(i - 1)
+                is_initial = before[-1] in _SENTENCE_END and (
+                    before[-1] != "." or not self._is_abbreviation(i - 1)
+                )
                 if is_initial and get(folded[i], 0) & NEVER:
                     end = -9
                     continue
@@ -104,23 +107,29 @@ class _Finder:
         """One run: its names, those of earlier mentions where its own are not firm."""
         raw, folded, get = self.raw, self.folded, self.table.get
         last = raw[end - 1]
+        if last[-1] == '"' and (raw[start][0] == '"' or (start and raw[start - 1][-1] == '"')):
+            return  # the title of a work, a name in inverted commas
         after = get(folded[end], 0) & AFTER if end < len(raw) and last[-1].isalnum() else 0
         before = get(folded[start - 1], 0) & BEFORE if start and raw[start - 1][-1].isalnum() else 0
         suffix = last.partition("'")[2].rstrip(_PUNCTUATION) if "'" in last else ""
-        if end - start == 1:
-            is_acronym = _is_acronym(last, folded[start])
-            run = folded[start]
-        else:
-            is_acronym = False
-            run = " ".join(folded[start:end])
-        context = Context(is_initial, before, after, suffix, is_acronym)
-        for first, stop, kind, is_firm, remembered in classify(self.lang, run, links, context):
-            if not is_firm and self.earlier:
-                kind = self.earlier.get(folded[start + first], kind)
-            if kind:
-                self.spans.append(Span(start + first, start + stop, kind))
-                for word in remembered:
-                    self.earlier.setdefault(word, kind)
+        word = folded[start]
+        is_single = end - start == 1
+        pieces = classify(
+            self.lang,
+            word if is_single else " ".join(folded[start:end]),
+            links,
+            is_initial,
+            before,
+            after,
+            suffix,
+            is_single and 2 < len(word) < 6 and last[1].isupper() and _is_acronym(last),
+        )
+        for first, stop, kind, is_firm, remembered in pieces:
+            known = kind if is_firm else self.earlier.get(folded[start + first], kind)
+            if known:
+                self.spans.append(Span(start + first, start + stop, known))
+                for name in remembered:
+                    self.earlier.setdefault(name, known)
 
     def _shouts(self, large: list[int]) -> bool:
         """Numbers have no capitals and do not count on either side."""
@@ -156,6 +165,6 @@ class _Finder:
         return found
 
 
-def _is_acronym(written: str, word: str) -> bool:
+def _is_acronym(written: str) -> bool:
     """NBA, UEFA'nın: three to five capitals."""
-    return 2 < len(word) < 6 and written.partition("'")[0].strip(_PUNCTUATION).isupper()
+    return written.partition("'")[0].strip(_PUNCTUATION).isupper()

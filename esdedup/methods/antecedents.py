@@ -1,7 +1,8 @@
 """Antecedents: the words that SpotSigs looks for (Theobald, Siddharth & Paepcke, SIGIR 2008).
 
-English has the seven of that paper's best runs. Other languages, for which nobody chose any, have
-their stop words; without a known language the English ones are looked for.
+English has the articles and the forms of be, can, will, have and do, with which that paper is
+quoted to have been best (the paper itself was not at hand). Other languages, for which nobody chose
+any, have their stop words; without a known language the English ones are looked for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from esdedup.methods.batch import Batch
 from esdedup.text import tokenise
 from esdedup.words import is_known, primary
 
-ANTECEDENTS = ("a", "is", "it", "said", "the", "there", "was")
+ANTECEDENTS = tuple(
+    "a an the am are be been being is was were can could will would had has have having "
+    "did do does doing done".split()
+)
 
 
 def are_antecedents(batch: Batch) -> NDArray[np.bool_]:

@@ -283,16 +283,16 @@ def gathered(
 ) -> Iterator[list[tuple[JSON, dict[str, int]]]]:
     """For each probe the hits that share enough keys with it, and how many, whatever their order
     in time; nearer in time than the window."""
-    holders: dict[str, list[int]] = {}
+    holders: dict[tuple[str, str], list[int]] = {}
     for number, hit in enumerate(hits):
         dedup = hit["_source"]["dedup"]
-        for field in KEY_FIELDS.values():
-            for key in dedup.get(field) or ():
-                holders.setdefault(key, []).append(number)
+        for method in _RARE_KEYS:
+            for key in dedup.get(KEY_FIELDS[method]) or ():
+                holders.setdefault((method, key), []).append(number)
     for probe in probes:
         shared: dict[int, dict[str, int]] = {}
         for method, keys in probe.keys.items():
-            counts = Counter(number for key in keys for number in holders.get(key, ()))
+            counts = Counter(number for key in keys for number in holders.get((method, key), ()))
             for number, count in counts.items():
                 if count >= probe.needed[method]:
                     shared.setdefault(number, {})[method] = count

@@ -256,12 +256,17 @@ class ClusterStore:
         )
 
     def _ask_position(self) -> Position:
-        """Also notices an index that was deleted and made anew while we work."""
+        """Also notices an index that was deleted, or that a rollover added, while we work.
+
+        Asked by writers only: the second gets our fields before anything is asked of it.
+        """
         indices = self._shards()
         position = _position(indices)
         before = self._position.indices if self._position else {}
         if any(position.indices.get(name, uuid) != uuid for name, uuid in before.items()):
             raise self._gone()
+        if new := set(indices) - self._known:
+            self._adopt(new)
         self._several = len(indices) > 1
         self._position = position
         return position
@@ -579,9 +584,7 @@ class ClusterStore:
         if not actions:
             return WriteReport()
         # A write to a missing index would make it, with a mapping guessed from the document.
-        position = self._ask_position()
-        if new := set(position.indices) - self._known:
-            self._adopt(new)
+        self._ask_position()
         written = bulk.write(self._connection, actions)
         self._connection.repeated += written.repeated
         self._own_operations += written.operations

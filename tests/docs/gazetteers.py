@@ -1,6 +1,6 @@
 """esdedup/data/gazetteers from the lists in ESDEDUP_DATA: `python -m tests.docs.gazetteers`.
 
-Ordinary words come from the news texts there: what is written small in a third of its places says
+Ordinary words come from the news texts there: what is written small in a sixth of its places says
 little by a capital where a sentence begins.
 """
 
@@ -65,7 +65,7 @@ def turkish() -> Names:
 
 
 def words() -> dict[str, set[str]]:
-    """By language, what is written small in at least a third of its places."""
+    """By language, what is written small in at least a sixth of its places."""
     small: dict[str, Counter[str]] = defaultdict(Counter)
     large: dict[str, Counter[str]] = defaultdict(Counter)
     for lang, text in _news():
@@ -76,7 +76,7 @@ def words() -> dict[str, set[str]]:
         lang: {
             word
             for word, count in small[lang].items()
-            if count >= FEWEST and len(word) > 1 and 2 * count >= large[lang][word]
+            if count >= FEWEST and len(word) > 1 and 5 * count >= large[lang][word]
         }
         for lang in LANGUAGES
     }

@@ -1,6 +1,7 @@
 """Quality of the entities found by rules on the labelled sets: `python -m tests.eval.ner`.
 
-Exact spans of tokens and the kind must agree; nested and merged ones are left out. Kinds of the
+`exact`: the span of tokens and the kind must agree; `overlap`: the kind, and one token at least.
+Nested and merged entities are left out. Kinds of the
 sets that are none of the three (nations, titles, works, events, dates) are not looked for, and what
 is found there counts as wrong. `--part train` scores the part that rules are tuned on.
 """
@@ -43,23 +44,40 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def show(name: str, scores: dict[str, tuple[float, float, float]]) -> None:
-    print(f"\n{name:<24}{'P':>8}{'R':>8}{'F1':>8}")
-    for kind, values in scores.items():
-        print(f"{kind:<24}" + "".join(f"{value:8.3f}" for value in values))
+def show(name: str, scores: dict[str, dict[str, tuple[float, float, float]]]) -> None:
+    print(f"\n{name:<22}" + "".join(f"{h:>9}" for h in (*("P", "R", "F1") * 2,)))
+    for kind in (*KINDS, "all"):
+        values = [*scores["exact"][kind], *scores["overlap"][kind]]
+        print(f"{kind:<22}" + "".join(f"{value:9.3f}" for value in values))
+    print(f"{'':<22}{'exact':>27}{'overlap':>27}")
 
 
-def score(sentences: Iterable[Sentence], lang: str) -> dict[str, tuple[float, float, float]]:
-    """Precision, recall and F1 by kind and over all three."""
-    right: Counter[str] = Counter()
-    wanted: Counter[str] = Counter()
-    found: Counter[str] = Counter()
+def score(
+    sentences: Iterable[Sentence], lang: str
+) -> dict[str, dict[str, tuple[float, float, float]]]:
+    """Precision, recall and F1 by kind and over all three, exact and by overlap."""
+    counts: Counter[tuple[str, str]] = Counter()
     for sentence in sentences:
         gold, ours = set(labelled(sentence)), set(recognised(sentence, lang))
-        for counter, spans in ((right, gold & ours), (wanted, gold), (found, ours)):
-            counter.update(kind for _, _, kind in spans)
-            counter["all"] += len(spans)
-    return {k: _rates(right[k], found[k], wanted[k]) for k in (*KINDS, "all")}
+        for name, spans in (
+            ("exact", gold & ours),
+            ("met", {span for span in ours if _touches(span, gold)}),
+            ("reached", {span for span in gold if _touches(span, ours)}),
+            ("wanted", gold),
+            ("found", ours),
+        ):
+            for _, _, kind in spans:
+                counts[name, kind] += 1
+                counts[name, "all"] += 1
+    return {
+        "exact": {k: _rates(counts, "exact", "exact", k) for k in (*KINDS, "all")},
+        "overlap": {k: _rates(counts, "met", "reached", k) for k in (*KINDS, "all")},
+    }
+
+
+def _touches(span: Span, others: Iterable[Span]) -> bool:
+    start, end, kind = span
+    return any(kind == k and s < end and start < e for s, e, k in others)
 
 
 def labelled(sentence: Sentence) -> Iterator[Span]:
@@ -94,14 +112,20 @@ def read(file: Path) -> Iterator[Sentence]:
     text = (gzip.decompress(content) if file.suffix == ".gz" else content).decode()
     for block in text.split("\n\n"):
         rows = [line.rsplit("\t" if "\t" in line else " ", 1) for line in block.splitlines()]
-        if sentence := [(row[0], row[1]) for row in rows if len(row) == 2 and row[0] != "-DOCSTART-"]:
+        if sentence := [
+            (row[0], row[1]) for row in rows if len(row) == 2 and row[0] != "-DOCSTART-"
+        ]:
             yield sentence
 
 
-def _rates(right: int, found: int, wanted: int) -> tuple[float, float, float]:
-    precision = right / found if found else 0.0
-    recall = right / wanted if wanted else 0.0
-    return precision, recall, 2 * right / (found + wanted) if found + wanted else 0.0
+def _rates(
+    counts: Counter[tuple[str, str]], right: str, reached: str, kind: str
+) -> tuple[float, float, float]:
+    found, wanted = counts["found", kind], counts["wanted", kind]
+    precision = counts[right, kind] / found if found else 0.0
+    recall = counts[reached, kind] / wanted if wanted else 0.0
+    total = precision + recall
+    return precision, recall, 2 * precision * recall / total if total else 0.0
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from dataclasses import replace
@@ -18,7 +19,8 @@ from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.sentences import Numbers, split
 from esdedup.settings import Settings
-from esdedup.stores import open_store
+from esdedup.stores import Probe, open_store
+from esdedup.stores.bodies import candidate_search
 from tests.methods import naive_lengths as naive
 from tests.methods.test_reference import FRAGMENTS
 
@@ -212,6 +214,14 @@ def test_a_long_text_keeps_its_first_windows() -> None:
     counts = drawn(6, 2_000)
     assert len(keys_of(written(counts))) == CHANG_WANG.max_windows
     assert keys_of(written(counts)) == keys_of(written(counts[: 900 + 7]))
+
+
+def test_the_most_windows_fit_into_one_request() -> None:
+    """Beside sketch and simhash: fewer than the 1,024 clauses that OpenSearch takes."""
+    counts = {"sketch": 20, "simhash": 8, "lengths": CHANG_WANG.max_windows}
+    keys = {method: tuple(f"{method}{i}" for i in range(n)) for method, n in counts.items()}
+    body = candidate_search(Probe("a", keys, dict.fromkeys(keys, 1), (1, "a")), CHANG_WANG)
+    assert json.dumps(body).count('"term"') + len(keys) < 1_024
 
 
 def _seconds(sentences: int) -> float:

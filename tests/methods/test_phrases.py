@@ -22,11 +22,6 @@ from tests.methods import reference
 
 ALONSO = Settings.load(preset="alonso", environment={})
 SPOTSIGS = Settings.load(preset="spotsigs", environment={})
-TEXT = (
-    "At a rally to kick off a weeklong campaign for the South Carolina primary, Obama tried to set "
-    "the record straight from an attack circulating widely on the Internet that is designed to "
-    "play into prejudices against Muslims and fears of terrorism."
-)
 
 
 def batch(*texts: str, settings: Settings = ALONSO, lang: str = "en") -> Batch:
@@ -122,7 +117,7 @@ def test_weights_are_whole_and_rise_with_the_first_word(name: str) -> None:
     assert own.dtype == np.int64
     the, government, _, rare = own.tolist()
     if name == "antecedent":
-        assert own.tolist() == [1, 0, 1, 0]
+        assert own.tolist() == [1, 0, 0, 0]
     elif name == "uniform":
         assert set(own.tolist()) == {1}
     else:
@@ -167,14 +162,25 @@ def naive_chains(text: str, chain: int, distance: int) -> list[list[str]]:
     return out
 
 
-def test_the_chains_of_the_spotsigs_paper() -> None:
-    found = naive_chains(TEXT, 2, 1)
-    assert found[:4] == [
-        ["rally", "to"],
-        ["weeklong", "campaign"],
-        ["south", "carolina"],
-        ["record", "straight"],
+def hashed(words: list[str]) -> int:
+    value = 0
+    for word in words:
+        polynomial = reference.polynomial(word, reference.BASE["mixed"])
+        value = reference.mix((value * 3 + polynomial) % reference.MODULUS)
+    return value
+
+
+def test_the_chains_of_a_sentence() -> None:
+    """Three words, each the second behind the one before; antecedents are not counted."""
+    text = "The mayor of the flooded town was told at night that help would come by boat"
+    chains = [
+        ["of", "town", "at"],
+        ["town", "at", "that"],
+        ["at", "that", "come"],
     ]
+    assert naive_chains(text, 3, 2) == chains
+    (signed,) = spotsigs.sign(batch(text, settings=SPOTSIGS), SPOTSIGS)
+    assert signed.tolist() == sorted(map(hashed, chains))
 
 
 vocabulary = st.lists(
@@ -190,13 +196,7 @@ def test_chains_are_the_naive_ones(texts: list[str], chain: int, distance: int) 
     settings = replace(SPOTSIGS, chain_words=chain, chain_distance=distance)
     signed = spotsigs.sign(batch(*texts, settings=settings), settings)
     for own, text in zip(signed, texts, strict=True):
-        expected = set()
-        for words in naive_chains(text, chain, distance):
-            value = 0
-            for word in words:
-                hashed = reference.polynomial(word, reference.BASE["mixed"])
-                value = reference.mix((value * 3 + hashed) % reference.MODULUS)
-            expected.add(value)
+        expected = set(map(hashed, naive_chains(text, chain, distance)))
         assert own.tolist() == sorted(expected)
 
 

