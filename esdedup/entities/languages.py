@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 class Rules:
     """Words of one language, as they are written; looked up folded.
 
-    Titles stand before a person or after it; an ending closes the name of a place or of an
-    organisation, a beginning opens it. Cues are ordinary words, written small, beside a name.
-    `other` words
-    tell of works, events and laws, which are none of the kinds. Nations and languages are
-    capitalised and are no entity of the three kinds; `never` holds the other words that a capital does not make a name. A run goes on over a `link`.
+    Titles stand before a person, honorifics behind it; an ending closes the name of a place or of
+    an organisation, a beginning opens it. Cues are ordinary words, written small, before or after
+    a name. `other` words tell of works, events and laws, which are none of the kinds. Nations and
+    languages are capitalised and no entity; `never` holds the other words that a capital does not
+    make a name. A run goes on over a link.
     """
 
     titles: str = ""

@@ -14,10 +14,12 @@ from esdedup.methods.batch import Batch
 from esdedup.text import tokenise
 from esdedup.words import is_known, primary
 
-ANTECEDENTS = tuple(
-    "a an the am are be been being is was were can could will would had has have having "
-    "did do does doing done".split()
-)
+ANTECEDENTS = (
+    "a", "an", "the",
+    "am", "are", "be", "been", "being", "is", "was", "were",
+    "can", "could", "will", "would",
+    "had", "has", "have", "having", "did", "do", "does", "doing", "done",
+)  # fmt: skip
 
 
 def are_antecedents(batch: Batch) -> NDArray[np.bool_]:

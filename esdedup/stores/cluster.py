@@ -7,7 +7,6 @@ version it was decided on, and nothing rests on what one worker has in memory.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +16,13 @@ from itertools import islice
 from typing import Any, Literal, TypeVar
 
 from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
-from esdedup.model import JSON, MAX_ID_BYTES, Candidate, Decision, Document, Failure, iso
+from esdedup.model import JSON, Candidate, Decision, Failure, iso
 from esdedup.settings import Settings
 from esdedup.stores import Fold, Hit, Probe, Record, SearchResult, WriteReport, bodies, bulk
 from esdedup.stores.bulk import Action
 from esdedup.stores.connection import ClusterRefused, Connection, Target, connect, path_of
 from esdedup.stores.fulltext import snippet
+from esdedup.stores.quarantine import Quarantine
 
 _T = TypeVar("_T")
 
@@ -102,8 +102,8 @@ class ClusterStore:
         self._connection: Connection = connect(target)
         self._mode = mode
         self._index = target.index
-        self._side_index = bodies.quarantine_index(target.index)
-        self._has_quarantine: bool | None = None  # not asked yet
+        side_index = bodies.quarantine_index(target.index)
+        self._quarantine = Quarantine(self._connection, side_index)
         self._own_operations = 0
         self._position: Position | None = None  # as last asked for
         self._visible: Position | None = None  # a refresh came after it
@@ -634,86 +634,13 @@ class ClusterStore:
     # --- quarantine --------------------------------------------------------------------------
 
     def quarantine(self, failures: Sequence[Failure]) -> None:
-        if not failures:
-            return
-        self._make_quarantine()
-        now = iso(datetime.now(UTC))
-        written = bulk.write(
-            self._connection,
-            [
-                Action(
-                    f.id,
-                    {"index": {"_index": self._side_index, "_id": _entry_id(f.id)}},
-                    {**f.to_json(), "at": now, "document": _kept(f.document)},
-                )
-                for f in failures
-            ],
-        )
-        if written.failures:
-            id_, reason = next(iter(written.failures.items()))
-            raise StoreError(f"{self._side_index}: cannot keep {id_}: {reason}")
-
-    def _make_quarantine(self) -> None:
-        if self._has_quarantine:
-            return
-        body = {"mappings": bodies.quarantine_mapping()}
-        try:
-            self._connection.send("PUT", path_of(self._side_index), body=body)
-        except ClusterRefused as refusal:
-            if refusal.type != "resource_already_exists_exception":
-                raise
-        self._has_quarantine = True
+        self._quarantine.add(failures)
 
     def quarantined(self) -> list[Failure]:
-        entries: list[JSON] = []
-        body: JSON = {"size": _PAGE, "sort": [{"at": "asc"}, {"_doc": "asc"}]}
-        try:
-            self._connection.send("POST", path_of(self._side_index, "_refresh"))
-            while True:
-                answer = self._connection.send(
-                    "POST", path_of(self._side_index, "_search"), body=body
-                )
-                hits = answer["hits"]["hits"]
-                entries += (hit["_source"] for hit in hits)
-                if len(hits) < _PAGE:
-                    break
-                body["search_after"] = hits[-1]["sort"]
-        except ClusterRefused as refusal:
-            if refusal.status != 404:
-                raise
-        return [
-            Failure(
-                entry["id"],
-                entry["where"],
-                entry["reason"],
-                entry["final"],
-                Document.from_json(entry["document"]) if entry.get("document") else None,
-            )
-            for entry in entries
-        ]
+        return self._quarantine.entries()
 
     def release(self, ids: Iterable[str]) -> None:
-        """Deleting blindly is cheap, asking for each batch is not; nearly always there is none."""
-        wanted = list(ids)
-        if self._has_quarantine is None:
-            self._has_quarantine = self._side_index_exists()
-        if wanted and self._has_quarantine:
-            bulk.write(
-                self._connection,
-                [
-                    Action(id_, {"delete": {"_index": self._side_index, "_id": _entry_id(id_)}})
-                    for id_ in wanted
-                ],
-            )
-
-    def _side_index_exists(self) -> bool:
-        try:
-            self._connection.send("GET", path_of(self._side_index, "_mapping"))
-        except ClusterRefused as refusal:
-            if refusal.status == 404:
-                return False
-            raise
-        return True
+        self._quarantine.remove(ids)
 
     # --- looking after -----------------------------------------------------------------------
 
@@ -837,17 +764,6 @@ def _most_shared(candidate: Candidate) -> tuple[int, tuple[int, str]]:
 
 def _is_pattern(name: str) -> bool:
     return "*" in name or "," in name
-
-
-def _entry_id(id_: str) -> str:
-    """Of a quarantine entry: file names can be longer than an id may be."""
-    if len(id_.encode()) <= MAX_ID_BYTES:
-        return id_
-    return hashlib.blake2b(id_.encode(), digest_size=16).hexdigest()
-
-
-def _kept(document: Document | None) -> JSON | None:
-    return document.to_json() if document else None
 
 
 def _hit(hit: JSON, copies: Mapping[str, int], fold: Fold, query: str, names: bodies.Names) -> Hit:
