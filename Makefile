@@ -34,6 +34,7 @@ bench: $(STAMP)  ## ratios against peers, in one run
 
 eval: $(STAMP)  ## detection quality on the labelled sets
 	$(BIN)/python -m tests.eval.gate
+	$(BIN)/python -m tests.eval.ner
 
 servers: $(STAMP)  ## real Elasticsearch and OpenSearch on loopback until Ctrl-C
 	$(BIN)/python -m tests.servers both

@@ -72,6 +72,15 @@ def enough(shared: Counter[str], settings: Settings) -> bool:
     return any(n >= METHODS[m].needed(settings) for m, n in shared.items())
 
 
+def asked_keys(signature: Signature, settings: Settings) -> Mapping[str, tuple[str, ...]]:
+    """The keys of a document without those that are known to be everywhere."""
+    if not settings.hot_keys:
+        return signature.keys
+    hot = frozenset(settings.hot_keys)
+    kept = {m: tuple(k for k in keys if k not in hot) for m, keys in signature.keys.items()}
+    return {method: keys for method, keys in kept.items() if keys}
+
+
 def window_of(settings: Settings) -> int:
     """How far apart in time two documents may be, in microseconds; 0 is no bound."""
     return round(settings.candidate_window * _DAY)
@@ -81,7 +90,7 @@ def probe(id_: str, signature: Signature, order: Order, settings: Settings) -> P
     """The question for what may attract a document, or be attracted by it."""
     return Probe(
         id=id_,
-        keys=signature.keys,
+        keys=asked_keys(signature, settings),
         needed={method: METHODS[method].needed(settings) for method in signature.keys},
         order=order,
         window=window_of(settings),

@@ -16,7 +16,7 @@ from typing import Literal, Self
 import numpy as np
 
 from esdedup.decide import decide
-from esdedup.linking import Window, probe, settle
+from esdedup.linking import Window, asked_keys, probe, settle
 from esdedup.model import JSON, Decision, Document, Failure, Order, Signature, order_of
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
@@ -227,7 +227,7 @@ class Deduplicator:
         for record, stored in zip(ordered, found, strict=True):
             id_, signature, order = record.document.id, record.signature, record.order
             candidates = [c for c in stored if c.id not in ids]
-            candidates += window.candidates(signature.keys, order)
+            candidates += window.candidates(asked_keys(signature, self.settings), order)
             decision = decide(id_, signature, candidates, self.settings)
             window.add(id_, signature, order, decision)
             decided.append(record.with_decision(decision))

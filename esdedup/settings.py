@@ -298,6 +298,16 @@ class Settings:
         low=0.0,
         high=1.0,
     )
+    hot_keys: tuple[str, ...] = setting(
+        (),
+        "Keys that too many documents share (a site's boilerplate), left out of every question; "
+        "`esdedup doctor` finds them. Fixed when a store is made: a list that changed on the way "
+        "would make groups depend on the order of arrival.",
+        unit="keys",
+        source="esdedup",
+        shapes=True,
+        method="sketch",
+    )
     verified_by: str = setting(
         "overlap",
         "What decides about a candidate: `overlap` of shingles, or the measure of one method by "

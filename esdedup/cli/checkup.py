@@ -11,9 +11,11 @@ from typing import Any
 
 from esdedup.errors import EsdedupError
 from esdedup.settings import Settings
-from esdedup.stores import open_store, recorded_settings
+from esdedup.stores import Store, open_store, recorded_settings
 
 _OLDEST_PYTHON = (3, 11)
+# What fewer documents share is quickly read, however small the store.
+_FEW = 1_000
 # Upserts, window functions and row values together; FTS5 is asked for by name.
 _OLDEST_SQLITE = (3, 25, 0)
 
@@ -91,7 +93,12 @@ def _store(store: str, *, required: bool) -> list[Check]:
     except EsdedupError as error:
         return [Check("store", False, str(error))]
     try:
-        return [_settings(settings, recorded), *_inside(store, opened.check(), opened.stats())]
+        stats = opened.stats()
+        return [
+            _settings(settings, recorded),
+            *_inside(store, opened.check(), stats),
+            _hot_keys(opened, stats["documents"]),
+        ]
     except EsdedupError as error:
         return [Check("store", False, str(error))]
     finally:
@@ -104,6 +111,21 @@ def _settings(settings: Settings, recorded: Settings) -> Check:
     fingerprint = f"preset {settings.preset}, format {settings.fingerprint_of_format()}"
     detail = f"{fingerprint}; environment changes {', '.join(changed)}" if changed else fingerprint
     return Check("settings", True, detail)
+
+
+def _hot_keys(store: Store, documents: int) -> Check:
+    """Keys that make every question dear; no defect, so never a problem by itself."""
+    hot = store.hot_keys(max(_FEW, documents // 100))
+    left = [key for key in hot if key not in store.settings.hot_keys]
+    if not left:
+        return Check("hot keys", True, f"{len(hot)} found, {len(store.settings.hot_keys)} left out")
+    shown = ", ".join(f"{key} ({hot[key]:,})" for key in left[:5])
+    return Check(
+        "hot keys",
+        True,
+        f"{len(left)} keys are shared by more than 1 % of the articles: {shown}",
+        "to leave them out, make a new store with them in `hot_keys` of its settings",
+    )
 
 
 def _remedy(problem: str) -> str:

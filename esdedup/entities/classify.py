@@ -239,19 +239,18 @@ class _Judge:
             self._add(start, end, PERSON)
         elif self._is_branch(start, end - 1):
             self._add(start, end, ORGANISATION)
-        elif first & PLACE and first & LARGE:
+        elif first & PLACE and first & LARGE and not union & WORD:
             self._add(start, start + 1, LOCATION)
             self._by_name(start + 1, end, _right(context))
-        elif last & HONORIFIC or union & (GIVEN | SURNAME):
+        elif last & HONORIFIC or (last & (GIVEN | SURNAME) and not union & WORD):
             self._add(start, end, PERSON)
         else:
             kind = _beside(context)
-            is_name = not union & WORD and end - start <= _LONGEST_NAME
-            self._add(start, end, kind or (PERSON if is_name else ""), is_firm=bool(kind))
+            self._add(start, end, kind, is_firm=bool(kind))
 
     def _single(self, place: int, context: Context) -> None:
         flag, word = self.flags[place], self.words[place]
-        if self.has_suffixes and context.suffix in _MADE_OF:
+        if flag & PLACE_START or (self.has_suffixes and context.suffix in _MADE_OF):
             return
         is_doubtful = bool(flag & WORD) and context.is_initial and not context.suffix
         if flag & LARGE and not is_doubtful:

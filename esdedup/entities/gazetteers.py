@@ -51,6 +51,7 @@ _FIELDS = {
     "place_starts": PLACE_START,
     "body_starts": BODY_START,
     "bodies": BODY | LARGE,
+    "places": PLACE | LARGE,
     "person_before": PERSON_BEFORE,
     "person_after": PERSON_AFTER,
     "place_before": PLACE_BEFORE,

@@ -29,6 +29,7 @@ class Rules:
     place_starts: str = ""
     body_starts: str = ""
     bodies: str = ""
+    places: str = ""
     person_before: str = ""
     person_after: str = ""
     place_before: str = ""
@@ -80,14 +81,15 @@ TURKISH = Rules(
     "Ajansı Academy Konservatuvarı Cemiyeti University Komisyonu FM Radyosu Televizyonu Sendikası "
     "Yolları Kurultayı Kooperatifi Genelkurmay Emniyeti Sanayi Sanayii AŞ Ltd Inc Corp SK SC AC "
     "AFC Spor Lakers Celtics Bulls Wanderers Rovers Orkestrası Kolordu Tugayı Tümeni Alayı "
-    "Hareketi Cephesi Ligi Telekom Motors Software Laboratuvarı Laboratuvarları Mektebi Ortaokulu "
+    "Hareketi Cephesi Telekom Motors Software Laboratuvarı Laboratuvarları Mektebi Ortaokulu "
     "Sigorta Medya Enerji Petrol Tekstil Gıda Turizm",
     # Named things of no kind: the run is known and used for nothing.
     other_ends="Savaşı Savaşları Kupası Ödülü Ödülleri Muharebesi Şampiyonası Festivali Lig Liga "
     "Küre Yarışması Tour Devrimi Seferi Prix Oyunları League Olimpiyatları Harekatı Turu "
     "Turnuvası Cup Taarruzu Antlaşması Anlaşması Kuşatması Konferansı Sözleşmesi Kanunu Yasası "
-    "Açık Championship Günü Bayramı Dönemi Çağı Çağ Ödül Listesi Hot Awards Isyanı Ayaklanması",
-    place_starts="Kuzey Güney Batı Doğu Orta Yeni San Santa Los Saint St New Aşağı Yukarı Büyük",
+    "Açık Championship Günü Bayramı Dönemi Çağı Çağ Ödül Listesi Hot Awards Ligi İsyanı "
+    "Ayaklanması",
+    place_starts="Kuzey Güney Batı Doğu Orta Yeni San Santa Los Saint St New Aşağı Yukarı",
     body_starts="Real Inter AS Bayern",
     bodies="TRT TÜBİTAK MEB TBMM TSK THY TDK YÖK ÖSYM TÜİK BDDK RTÜK TOKİ MİT PKK AKP CHP MHP DSP "
     "HDP DTP BDP ANAP DYP IMF NATO AB BM UNESCO UNICEF FIFA UEFA NASA FBI CIA NSA BBC CNN NTV ABC "
@@ -96,6 +98,12 @@ TURKISH = Rules(
     "Liverpool Milan Google Microsoft Apple Facebook Twitter Amazon Intel IBM Sony Nintendo Nokia "
     "Samsung Toyota Honda Ford BMW Mercedes Volkswagen Renault Fiat Boeing Airbus Disney Marvel "
     "Reuters Unilever Koç Sabancı Hürriyet Milliyet Anayasa NBA NFL FC OPEC WHO DSÖ ASELSAN",
+    places="Roma Osmanlı Kudüs Britanya Bizans Endülüs Yugoslavya Münih Venedik Kartaca Sicilya "
+    "Konstantinopolis Galiçya Prusya Şam Sibirya Babil Balkanlar Lehistan Abhazya Bosna Lozan "
+    "Kızıldeniz Kafkasya Mezopotamya Çekoslovakya Trakya Rumeli Akdeniz Karadeniz Ege Atina "
+    "Selanik Londra Moskova Viyana Brüksel Cenevre Cenova Floransa Napoli Mekke Medine Bağdat "
+    "Halep Şanghay Pekin Tiflis Bakü Erivan Sofya Üsküp Saraybosna Belgrad Bükreş Budapeşte "
+    "Varşova Prag",
     person_before="yazar yazarı yönetmen yönetmeni şarkıcı şarkıcısı oyuncu oyuncusu aktör aktris "
     "gitarist gitaristi kral kralı general sultan prens papa imparator başkan başkanı "
     "cumhurbaşkanı başbakan başbakanı bakanı lideri kurucusu yapımcı yapımcısı oğlu kardeşi babası "
@@ -125,7 +133,7 @@ TURKISH = Rules(
     "Japonca Çinli Çince Koreli Bulgar Sırp Hırvat Boşnak Arnavut Gürcü Azeri Hollandalı "
     "Avusturyalı İsveçli Norveçli Danimarkalı Polonyalı Macar Çek Romen Ukraynalı İskoç "
     "İrlandalı Kanadalı Avustralyalı Brezilyalı Arjantinli Meksikalı Hint Hintli Pakistanlı "
-    "İranlı Iraklı Suriyeli Mısırlı İsrailli Osmanlı Roma Romalı Bizans Bizanslı Müslüman "
+    "İranlı Iraklı Suriyeli Mısırlı İsrailli Romalı Bizanslı Osmanlılar Müslüman "
     "Müslümanlar Hristiyan Hıristiyan Katolik Ortodoks Protestan Sovyet Avrupalı Moğol Tatar "
     "Özbek Kazak Kırgız Türkmen Latin Latince İskandinav Portekizli Belçikalı İsviçreli "
     "Finlandiyalı Nazi Selçuklu Afrikalı Asyalı Germen Slav Slavca İbranice",
@@ -147,7 +155,8 @@ TURKISH = Rules(
     "Mahkeme Bakanlık Belediye Üniversite Başkan Bakan Edinilen Kaza Kazada Karar Olay Olayda "
     "Yapılan Açıklamada Toplantı Toplantıda Konuşmasında Haber Yetkililer Şarkıda Albümde Önce "
     "Başta Gerek Antik Sayın Bunda DNA RNA DVD CD HD TV CEO PC GPS LED USB MHz Altı Yedi Sekiz "
-    "Dokuz On İki Üç Dört Beş Biri Kimi",
+    "Dokuz On İki Üç Dört Beş Biri Kimi "
+    "İslam Oscar Noel Emmy İncil Allah Kuran ISBN URL PHP HIV AIDS USD UFO GSM",
     links="ve de la von van der bin ibn del di da",
     is_inflected=True,
 )

@@ -40,8 +40,7 @@ def split(text: str) -> Words:
     raw = text.replace(" - ", "- ").split()
     if not raw:
         return Words([], [])
-    folded = _folded(" ".join(raw))
-    return _without_empty(raw, folded) if "" in folded else Words(raw, folded)
+    return _folded(raw)
 
 
 def plain(text: str) -> str:
@@ -53,16 +52,19 @@ def plain(text: str) -> str:
     return text
 
 
-def _folded(joined: str) -> list[str]:
-    """One word for each of those joined by one space; folding puts no space in."""
-    text = fold(joined).encode("utf-8", "surrogatepass").translate(None, _PUNCTUATION)
+def _folded(raw: list[str]) -> Words:
+    """Folded all at once, joined by one space: folding puts no space in."""
+    text = fold(" ".join(raw)).encode("utf-8", "surrogatepass").translate(None, _PUNCTUATION)
     bare = text.decode("utf-8", "surrogatepass")
     parts = bare.split(" ")
+    is_whole = "  " not in bare and bare[:1] not in " " and bare[-1] != " "
     if not bare.isascii() and not bare.replace(" ", "").replace("'", "").isalnum():
         parts = [part if part.isalnum() else _letters(part) for part in parts]
+        is_whole = False
     if "'" in bare:
         parts = [_cut(part) if "'" in part else part for part in parts]
-    return parts
+        is_whole = False
+    return Words(raw, parts) if is_whole or "" not in parts else _without_empty(raw, parts)
 
 
 def _cut(part: str) -> str:

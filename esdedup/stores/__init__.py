@@ -85,6 +85,8 @@ class WriteReport:
 
 
 Fold = Literal["group", "story", "none"]
+# How many hot keys are told of; more are a sign of something else.
+MANY_HOT_KEYS = 100
 
 
 class Store(Protocol):
@@ -139,6 +141,9 @@ class Store(Protocol):
         """Take entries out of the quarantine."""
 
     def stats(self) -> dict[str, Any]: ...
+    def hot_keys(self, above: int) -> dict[str, int]:
+        """Keys that more leaders than this share, with their number; a cluster asks a sample."""
+
     def check(self) -> list[str]:
         """Broken invariants, each as a sentence; empty where all is well."""
 

@@ -370,6 +370,40 @@ def _moments(probe: Probe, *, upto: bool) -> JSON:
     return {"range": {"dedup.moment": bounds}}
 
 
+def random_documents(count: int, *, field: str) -> JSON:
+    """Any documents, not the first ones, with their keys."""
+    return {
+        "size": count,
+        "_source": [f"dedup.{field}"],
+        "track_total_hits": False,
+        "query": {
+            "function_score": {
+                "query": {"exists": {"field": f"dedup.{field}"}},
+                "random_score": {},
+                "boost_mode": "replace",
+            }
+        },
+    }
+
+
+def frequencies(keys: Sequence[str], *, field: str) -> JSON:
+    """In how many documents of one shard each key occurs."""
+    return {
+        "doc": {"dedup": {field: list(keys)}},
+        "fields": [f"dedup.{field}"],
+        "term_statistics": True,
+        "field_statistics": False,
+        "positions": False,
+        "offsets": False,
+        "payloads": False,
+    }
+
+
+def leaders_with_key(key: str, *, field: str) -> JSON:
+    leads = [{"term": {f"dedup.{field}": key}}, {"term": {"dedup.canonical": True}}]
+    return {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": leads}}}
+
+
 # --- documents ---------------------------------------------------------------------------------
 
 

@@ -18,7 +18,17 @@ from typing import Any, Literal, TypeVar
 from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
 from esdedup.model import JSON, Candidate, Decision, Failure, iso
 from esdedup.settings import Settings
-from esdedup.stores import Fold, Hit, Probe, Record, SearchResult, WriteReport, bodies, bulk
+from esdedup.stores import (
+    MANY_HOT_KEYS,
+    Fold,
+    Hit,
+    Probe,
+    Record,
+    SearchResult,
+    WriteReport,
+    bodies,
+    bulk,
+)
 from esdedup.stores.bulk import Action
 from esdedup.stores.connection import ClusterRefused, Connection, Target, connect, path_of
 from esdedup.stores.fulltext import snippet
@@ -35,6 +45,9 @@ _GATHERING = 500
 _GATHERED = 4_000
 _FEW_PROBES = 4
 _GETS = 500
+# Documents whose keys `hot_keys` looks at: with 20 keys each 1,000 terms, one request.
+_SAMPLED = 50
+_RARE = 10
 # Passing faults of single searches inside an accepted request.
 _PASSING = (429, 500, 502, 503, 504)
 # What both engines say of a name that stands for more than one index.
@@ -669,6 +682,31 @@ class ClusterStore:
             "bytes": size["_all"]["primaries"]["store"]["size_in_bytes"],
             "format": self.settings.fingerprint_of_format(),
         }
+
+    def hot_keys(self, above: int) -> dict[str, int]:
+        """Of the keys of some documents: how often each occurs in a shard, then exactly how often.
+
+        There is no list of all keys to count: they are indexed without doc values.
+        """
+        sample = bodies.random_documents(_SAMPLED, field=(field := bodies.KEY_FIELDS["sketch"]))
+        (answer,) = self._search_many([sample])
+        hits = answer["hits"]["hits"]
+        keys = sorted({key for hit in hits for key in hit["_source"]["dedup"][field]})
+        frequent: set[str] = set()
+        for index in {hit["_index"] for hit in hits}:
+            found = self._connection.send(
+                "POST",
+                path_of(index, "_termvectors"),
+                params={"realtime": "false"},
+                body=bodies.frequencies(keys, field=field),
+            )
+            terms = found.get("term_vectors", {}).get(f"dedup.{field}", {}).get("terms", {})
+            # One shard answers for its index; what is rare there cannot be hot.
+            frequent |= {k for k, t in terms.items() if t.get("doc_freq", 0) > _RARE}
+        suspects = sorted(frequent)[:MANY_HOT_KEYS]
+        counts = self._search_many([bodies.leaders_with_key(k, field=field) for k in suspects])
+        exact = {k: c["hits"]["total"]["value"] for k, c in zip(suspects, counts, strict=True)}
+        return {k: n for k, n in sorted(exact.items(), key=lambda p: (-p[1], p[0])) if n > above}
 
     def check(self) -> list[str]:
         """Invariants of groups, read from the index."""

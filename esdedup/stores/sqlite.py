@@ -34,7 +34,7 @@ from esdedup.model import (
 )
 from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
-from esdedup.stores import Fold, Hit, Probe, Record, SearchResult, WriteReport
+from esdedup.stores import MANY_HOT_KEYS, Fold, Hit, Probe, Record, SearchResult, WriteReport
 from esdedup.stores.fulltext import match_expression, searchable, snippet
 
 _T = TypeVar("_T")
@@ -528,6 +528,15 @@ class SQLiteStore:
             "bytes": pages * page,
             "format": self.settings.fingerprint_of_format(),
         }
+
+    def hot_keys(self, above: int) -> dict[str, int]:
+        with self._errors():
+            rows = self._db.execute(
+                """SELECT key, count(*) AS n FROM keys WHERE leader = 1 GROUP BY key
+                   HAVING n > ? ORDER BY n DESC, key LIMIT ?""",
+                (above, MANY_HOT_KEYS),
+            )
+            return {row["key"]: row["n"] for row in rows}
 
     def check(self) -> list[str]:
         """The file itself, then the invariants of groups and keys."""
