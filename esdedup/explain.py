@@ -143,6 +143,9 @@ def _reason(old: Record, new: Record, evidence: Evidence, settings: Settings) ->
     if evidence.measure == "exact":
         same = "the same" if evidence.verdict == "duplicate" else "not the same"
         return f"too short for shingles, and {same} word for word"
+    if evidence.measure in METHODS:
+        verb = "makes" if evidence.verdict == "duplicate" else "does not make"
+        return f"{evidence.measure} measures {evidence.overlap:g}, which {verb} a copy"
     overlap = f"{evidence.measure} {evidence.overlap:.3f}"
     if evidence.verdict == "different":
         return f"{overlap} is not above min_overlap {settings.min_overlap:g}"

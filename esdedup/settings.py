@@ -524,8 +524,9 @@ class Settings:
         return self._shaping_fields(lambda method: method is None or method in self.methods)
 
     def _shaping_fields(self, concerns: Callable[[str | None], bool]) -> dict[str, Any]:
+        values = self.to_json()
         shaping = {
-            f.name: getattr(self, f.name)
+            f.name: values[f.name]
             for f in fields(self)
             if f.metadata["shapes"] and concerns(f.metadata["method"])
         }

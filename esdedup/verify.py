@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from esdedup.methods import method
+from esdedup.methods import DISTANCES, method
 from esdedup.model import Evidence, Hashes32, Signature
 from esdedup.numbers import NumberChange, changed_numbers
 from esdedup.settings import Measure, Settings
@@ -106,13 +106,17 @@ def _verify_by_method(
     a, b = old.keys.get(name, ()), new.keys.get(name, ())
     measure = judge.compare(a, b, settings) if a and b else None
     is_match = measure is not None and judge.matches(measure, settings)
+    # For ranking only: between 0 and 1, more for what is closer.
+    closeness = 0.0
+    if measure is not None:
+        closeness = (1.0 if name in DISTANCES else measure) / (1.0 + measure)
     return Evidence(
         other=other,
         found_by=found_by,
         measure=name,
         overlap=float(measure or 0.0),
-        of_new=float(is_match),
-        of_old=float(is_match),
+        of_new=closeness,
+        of_old=closeness,
         verdict="duplicate" if is_match else "different",
         reason=name,
     )

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from esdedup.linking import probe
 from esdedup.methods import METHODS
 from esdedup.model import Document, Evidence, Link, Order, Signature
 from esdedup.pipeline import Deduplicator, Outcome
@@ -336,3 +337,13 @@ def test_an_original_that_turns_up_late_takes_over_its_copies() -> None:
         ]
         deduplicator.delete(["late"])
         assert {link.group for link in links_of(deduplicator, copies).values()} == {"copy1"}
+
+
+def test_hot_keys_are_never_asked_for() -> None:
+    signature = sign_many([Document(id="a", text="one two three four five six")], Settings())[0]
+    keys = signature.signature.keys["sketch"]
+    settings = replace(Settings(), hot_keys=keys[:19])
+    asked = probe("a", signature.signature, (0, "a"), settings)
+    assert asked.keys == {"sketch": keys[19:]}
+    everywhere = replace(Settings(), hot_keys=keys)
+    assert probe("a", signature.signature, (0, "a"), everywhere).keys == {}

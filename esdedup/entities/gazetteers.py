@@ -1,7 +1,8 @@
 """What is known of a word: name lists and rule words of a language in one table of flags.
 
 One look-up tells everything about a word. The lists are compiled into esdedup/data/gazetteers by
-`python -m tests.docs.gazetteers` and loaded on first use (0.2 s); NOTICE says where they are from.
+`python -m tests.docs.gazetteers` and loaded on first use (0.2 s, 60 MB); NOTICE says where they
+are from.
 """
 
 from __future__ import annotations

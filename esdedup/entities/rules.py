@@ -7,6 +7,8 @@ text (Garanti Bankası … Garanti). What remains is unclassified and not used.
 
 from __future__ import annotations
 
+from itertools import compress
+from operator import not_
 from typing import NamedTuple
 
 from esdedup.entities.classify import (
@@ -63,7 +65,7 @@ class _Finder:
     def read(self) -> None:
         """One loop over the words that are not in small letters."""
         raw, folded, get, has_suffixes = self.raw, self.folded, self.table.get, self.has_suffixes
-        large = [i for i, is_small in enumerate(map(str.islower, raw)) if not is_small]
+        large = list(compress(range(len(raw)), map(not_, map(str.islower, raw))))
         if len(large) > _MOST_CAPITALS * len(raw) and self._shouts(large):
             return
         start = end = -9

@@ -14,7 +14,10 @@ from typing import NamedTuple
 from esdedup.text import fold
 
 _QUOTES = (("’", "'"), ("‘", "'"), ("`", "'"), ("“", '"'), ("”", '"'), ("„", '"'), ("«", '"'))
-_PLAIN = (*_QUOTES, ("»", '"'), ("‹", '"'), ("›", '"'), ("–", " - "), ("—", " - "))
+_DASHES = (("–", " - "), ("—", " - "))
+# No letters, so no part of a folded word: without them most English news is ASCII, and quicker.
+_SIGNS = (("£", ""), ("€", ""), ("•", ""))
+_PLAIN = (*_QUOTES, ("»", '"'), ("‹", '"'), ("›", '"'), *_DASHES, *_SIGNS)
 # Heads that the apostrophe leaves out of a word: l'État, qu'il, O'Neill. Elsewhere the tail goes.
 _ELIDED = frozenset(
     ("l", "d", "j", "m", "t", "s", "c", "n", "qu", "o", "jusqu", "lorsqu", "puisqu")

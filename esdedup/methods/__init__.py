@@ -29,6 +29,8 @@ METHODS: dict[str, ModuleType] = {
     "imatch": imatch,
     "entities": entities,
 }
+# Methods whose measure is a distance: less is closer.
+DISTANCES = frozenset({"simhash"})
 
 
 def method(name: str) -> ModuleType:

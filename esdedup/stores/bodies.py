@@ -9,6 +9,7 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from esdedup.model import (
@@ -348,6 +349,24 @@ def _counted(probe: Probe) -> list[JSON]:
         ]
         clauses.append({"bool": {"minimum_should_match": probe.needed[method], "should": terms}})
     return clauses
+
+
+def asked_apart(probe: Probe) -> list[Probe]:
+    """The probe, or several with some of its methods each, where one score cannot count them all.
+
+    Windows and phrases have hundreds of keys: their counts take many bits, and their clauses most
+    of what OpenSearch allows in a query.
+    """
+    parts: list[dict[str, tuple[str, ...]]] = [{}]
+    room, clauses = _EXACT_SCORES, MAX_CLAUSES
+    for method, keys in probe.keys.items():
+        radix = 1 << len(keys).bit_length()
+        if parts[-1] and (radix > room or len(keys) > clauses):
+            parts.append({})
+            room, clauses = _EXACT_SCORES, MAX_CLAUSES
+        parts[-1][method] = keys
+        room, clauses = room // radix, clauses - len(keys)
+    return [replace(probe, keys=part) for part in parts]
 
 
 def _digits(probe: Probe) -> list[tuple[str, int, int]]:

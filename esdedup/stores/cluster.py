@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Literal, TypeVar
@@ -349,7 +349,12 @@ class ClusterStore:
         return None if len(hits) == _GATHERED else list(bodies.gathered(probes, hits))
 
     def _counted(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
-        """A search for each probe, the counting done by the server."""
+        """The counting done by the server: a search for each probe, two where one cannot count."""
+        parts = [bodies.asked_apart(probe) for probe in probes]
+        found = iter(self._counted_parts([part for several in parts for part in several]))
+        return [_merged([next(found) for _ in several]) for several in parts]
+
+    def _counted_parts(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
         found = list(self._one_by_one(probes))
         crowded = [i for i, candidates in enumerate(found) if candidates is None]
         again = self._one_by_one([probes[i] for i in crowded], ties_by_id=True)
@@ -394,7 +399,8 @@ class ClusterStore:
                 found |= {h["_id"] for h, _ in hits if bodies.order_of_hit(h) > probe.order}
         return found
 
-    def _later_one_by_one(self, probes: Sequence[Probe]) -> set[str]:
+    def _later_one_by_one(self, whole: Sequence[Probe]) -> set[str]:
+        probes = [part for probe in whole for part in bodies.asked_apart(probe)]
         searches = [{**bodies.later_search(p), "size": _PAGE} for p in probes]
         found: set[str] = set()
         for probe, answer in zip(probes, self._search_many(searches), strict=True):
@@ -764,6 +770,18 @@ class ClusterStore:
     def _count(self, query: JSON) -> int:
         (answer,) = self._search_many([{"size": 0, "query": query, "track_total_hits": True}])
         return int(answer["hits"]["total"]["value"])
+
+
+def _merged(answers: Sequence[list[Candidate]]) -> list[Candidate]:
+    """Candidates that several searches found for one document, each once."""
+    if len(answers) == 1:
+        return answers[0]
+    found: dict[str, Candidate] = {}
+    for candidate in (c for answer in answers for c in answer):
+        before = found.get(candidate.id)
+        shared = {**(before.shared if before else {}), **candidate.shared}
+        found[candidate.id] = replace(candidate, shared=shared)
+    return sorted(found.values(), key=_most_shared)
 
 
 def _conditional(id_: str, version: Version) -> JSON:

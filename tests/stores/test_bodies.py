@@ -287,3 +287,21 @@ def test_an_index_of_ours_refuses_no_unknown_field() -> None:
     mapping = bodies.news_mapping(SETTINGS)
     assert mapping["dynamic"] is False
     assert mapping["_meta"]["esdedup"]["shaping"] == SETTINGS.shaping()
+
+
+def test_methods_that_one_score_cannot_count_are_asked_apart() -> None:
+    keys = {
+        "sketch": tuple(f"s{i:02d}:x" for i in range(20)),
+        "simhash": tuple(f"b{i}:x" for i in range(4)),
+        "phrases": tuple(f"p{i:02d}:x" for i in range(64)),
+        "lengths": tuple(f"w:{i}" for i in range(900)),
+    }
+    probe = Probe("a", keys, dict.fromkeys(keys, 1), (5, "a"))
+    parts = bodies.asked_apart(probe)
+    assert [list(part.keys) for part in parts] == [["sketch", "simhash", "phrases"], ["lengths"]]
+    assert {m: k for part in parts for m, k in part.keys.items()} == keys
+    for part in parts:  # counted exactly, and within what OpenSearch allows
+        body = bodies.candidate_search(part, Settings())
+        assert sum(len(c["bool"]["should"]) for c in body["query"]["bool"]["should"]) <= 1_000
+    few = Probe("a", {"sketch": keys["sketch"]}, {"sketch": 2}, (5, "a"))
+    assert bodies.asked_apart(few) == [few]

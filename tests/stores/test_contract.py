@@ -14,6 +14,7 @@ from esdedup.errors import SettingsError, SettingsMismatch, StoreError
 from esdedup.model import Decision, Document, Evidence, Failure, Link, Signature
 from esdedup.numbers import NumberChange, NumberContext
 from esdedup.settings import Settings
+from esdedup.signing import sign_many
 from esdedup.stores import Fold, Probe, Record, Store, WriteReport
 from tests.stores.conftest import Backend
 
@@ -568,3 +569,20 @@ def test_everything_is_there_after_reopening(backend: Backend) -> None:
 def test_reading_what_is_not_there_is_an_error(backend: Backend) -> None:
     with pytest.raises(StoreError, match=r"no store at .*`esdedup index` makes one"):
         backend.open(mode="read")
+
+
+def test_hot_keys_are_those_of_many_leaders(store: Store) -> None:
+    """A key that every original has is found, once it is above the bar."""
+    texts = [" ".join(f"word{i}x{j}" for j in range(9)) for i in range(30)]
+    documents = [Document(id=f"d{i:02d}", text=text) for i, text in enumerate(texts)]
+    records = []
+    for number, signed in enumerate(sign_many(documents, store.settings)):
+        keys = (*signed.signature.keys["sketch"][1:], "s00:00000000ho00")
+        signature = replace(signed.signature, keys={"sketch": keys})
+        id_ = signed.document.id
+        decision = Decision(id_, "original", id_, id_)
+        records.append(Record(signed.document, signature, (number, id_), number, decision))
+    store.put_many(records)
+    store.refresh()
+    assert store.hot_keys(20) == {"s00:00000000ho00": 30}
+    assert store.hot_keys(30) == {}
