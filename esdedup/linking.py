@@ -47,16 +47,21 @@ class Window:
         candidate = Candidate(id_, {}, signature, order, decision.link)
         for keys in signature.keys.values():
             for key in keys:
-                self._by_key[key] = (*self._by_key.get(key, ()), candidate)
+                others = self._by_key.get(key)
+                self._by_key[key] = (candidate,) if others is None else (*others, candidate)
 
     def candidates(self, keys: Mapping[str, tuple[str, ...]], order: Order) -> list[Candidate]:
         found: dict[str, Candidate] = {}
         shared: dict[str, Counter[str]] = {}
         for method, own in keys.items():
             for key in own:
-                for candidate in self._by_key.get(key, ()):
+                if key not in self._by_key:  # nearly always
+                    continue
+                for candidate in self._by_key[key]:
                     found[candidate.id] = candidate
                     shared.setdefault(candidate.id, Counter())[method] += 1
+        if not shared:
+            return []
         span = window_of(self.settings)
         return [
             Candidate(c.id, dict(counts), c.signature, c.order, c.link)

@@ -112,10 +112,13 @@ class Workers(Generic[R]):
         At most two chunks a worker are under way, however long the input.
         """
         under_way: deque[tuple[_Chunk, list[R | Failure] | Future[list[R | Failure]]]] = deque()
+        # What keeps the workers busy while the caller works on a result; a trickle of single
+        # documents (chunk 1) is handed on at once instead.
+        ahead = self._count if chunk >= PAGE_CHUNK else 0
         try:
             for part in _chunks(items, chunk):
                 under_way.append((part, self._begin(part)))
-                while under_way and self._due(len(under_way), under_way[0][1]):
+                while under_way and self._due(len(under_way), under_way[0][1], ahead):
                     yield self._finish(*under_way.popleft())
             while under_way:
                 yield self._finish(*under_way.popleft())
@@ -124,9 +127,12 @@ class Workers(Generic[R]):
                 if isinstance(job, Future):
                     job.cancel()
 
-    def _due(self, under_way: int, first: list[R | Failure] | Future[list[R | Failure]]) -> bool:
-        ready = first.done() if isinstance(first, Future) else True
-        return ready or under_way >= 2 * self._count
+    def _due(
+        self, under_way: int, first: list[R | Failure] | Future[list[R | Failure]], ahead: int
+    ) -> bool:
+        if not isinstance(first, Future):
+            return True
+        return under_way >= 2 * self._count or (first.done() and under_way > ahead)
 
     def _begin(self, part: _Chunk) -> list[R | Failure] | Future[list[R | Failure]]:
         documents = part.documents

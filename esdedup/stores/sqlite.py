@@ -684,7 +684,7 @@ def _row(record: Record, seq: int) -> tuple[Any, ...]:
         pack(signature.shingles),
         signature.words,
         signature.exact,
-        json.dumps([n.to_json() for n in signature.numbers], ensure_ascii=False),
+        json.dumps(signature.numbers, ensure_ascii=False),
         signature.lang,
         now := _now(),
         now,  # the first version: another one than that of a row this one replaces
