@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
+from esdedup.errors import StoreError
 from esdedup.linking import probe
 from esdedup.model import JSON, Document
 from esdedup.pipeline import Deduplicator
@@ -84,13 +85,14 @@ def _requests(product: Product, url: str) -> None:
     settings = Settings.load(environment={})
     newsroom = Newsroom(words=WORDS)
     store = ClusterStore(Target.parse(f"{url}/crowd", {}), settings)
-    probes = _fill(store, newsroom, DOCUMENTS, settings)
+    groups: dict[str, str] = {}
+    probes = _fill(store, newsroom, DOCUMENTS, settings, groups)
     ratio_at_first = _candidates_against_term(store, probes, settings)
-    _peers(store, probes)
+    _peers(store, probes, groups)
     _bytes(store, newsroom)
     if os.environ.get("ESDEDUP_BENCH_LARGE"):
         headline(f"{product}: the same at {10 * DOCUMENTS:,}")
-        more = _fill(store, newsroom, 9 * DOCUMENTS, settings, prefix="more")
+        more = _fill(store, newsroom, 9 * DOCUMENTS, settings, groups, prefix="more")
         ratio = _candidates_against_term(store, more, settings)
         line(
             "candidate request, ten times as many documents", "", ratio / ratio_at_first, "bar 1.5"
@@ -99,7 +101,12 @@ def _requests(product: Product, url: str) -> None:
 
 
 def _fill(
-    store: ClusterStore, newsroom: Newsroom, count: int, settings: Settings, prefix: str = "a"
+    store: ClusterStore,
+    newsroom: Newsroom,
+    count: int,
+    settings: Settings,
+    groups: dict[str, str],
+    prefix: str = "a",
 ) -> list[Signed]:
     """Decided in memory, where that is quick, then written; returns a sample to probe with."""
     sample: list[Signed] = []
@@ -109,6 +116,7 @@ def _fill(
             items = prepare(part, settings)
             outcomes = deduplicator.write(items)
             decisions = {o.decision.id: o.decision for o in outcomes}
+            groups |= {id_: decision.group for id_, decision in decisions.items()}
             signed = [item for item in items if isinstance(item, Signed)]
             moment = time.time_ns() // 1000
             store.put_many(
@@ -156,7 +164,7 @@ def _candidates_against_term(
     return by_all
 
 
-def _peers(store: ClusterStore, signed: Sequence[Signed]) -> None:
+def _peers(store: ClusterStore, signed: Sequence[Signed], groups: dict[str, str]) -> None:
     """A whole check (sign, ask, verify) against the query people use instead."""
     deduplicator = Deduplicator(store)
     documents = [s.document for s in signed]
@@ -183,6 +191,86 @@ def _peers(store: ClusterStore, signed: Sequence[Signed]) -> None:
     )
     line("esdedup check of one article", f"{ours * 1e3:.2f} ms p50")
     line("more_like_this", f"{theirs * 1e3:.2f} ms p50", theirs / ours, "bar 2 (times slower)")
+    _recall(deduplicator, documents, likes, groups)
+    _min_hash(store, documents, ours)
+
+
+def _recall(
+    deduplicator: Deduplicator,
+    documents: Sequence[Document],
+    likes: Sequence[JSON],
+    groups: dict[str, str],
+) -> None:
+    """Of the planted copies: how often another article of the group is among the answers."""
+    copies = [(d, b) for d, b in zip(documents, likes, strict=True) if groups[d.id] != d.id]
+    store = deduplicator.store
+    assert isinstance(store, ClusterStore)
+    found = {"esdedup check": 0, "more_like_this, ten best": 0}
+    for document, body in copies:
+        found["esdedup check"] += deduplicator.check(document).group == groups[document.id]
+        path = path_of(store.target.index, "_search")
+        hits = store._connection.send("POST", path, body=body)["hits"]["hits"]
+        others = {hit["_id"] for hit in hits} - {document.id}
+        found["more_like_this, ten best"] += any(
+            groups.get(other) == groups[document.id] for other in others
+        )
+    for what, count in found.items():
+        line(f"copies found: {what}", f"{count} of {len(copies)}")
+
+
+def _min_hash(store: ClusterStore, documents: Sequence[Document], ours: float) -> None:
+    """A match on a field analysed by the `min_hash` filter, where the server has it.
+
+    The filter is in OpenSearch's analysis-common module, which the small Java runtime of the tests
+    cannot load, and the Elasticsearch of the tests lacks it: a full JDK 21+ is needed.
+    """
+    analysis = {
+        "filter": {
+            "five": {
+                "type": "shingle",
+                "min_shingle_size": 5,
+                "max_shingle_size": 5,
+                "output_unigrams": False,
+            },
+            "hashes": {
+                "type": "min_hash",
+                "hash_count": 1,
+                "bucket_count": 512,
+                "hash_set_size": 1,
+                "with_rotation": True,
+            },
+        },
+        "analyzer": {
+            "sketch": {"tokenizer": "standard", "filter": ["lowercase", "five", "hashes"]}
+        },
+    }
+    field = {"properties": {"hashes": {"type": "text", "analyzer": "sketch"}}}
+    connection, index = store._connection, "min-hash"
+    try:
+        connection.send(
+            "PUT",
+            path_of(index),
+            body={"settings": {"index": {"analysis": analysis}}, "mappings": field},
+        )
+    except StoreError:
+        line("match on a min_hash field", "not measured", None, "needs a server on a full JDK 21+")
+        return
+    for part in _parts(Newsroom(words=WORDS).articles(DOCUMENTS), 1_000):
+        lines: list[JSON] = []
+        for document in part:
+            text = f"{document.title} {document.text}"
+            lines += [{"create": {"_index": index, "_id": document.id}}, {"hashes": text}]
+        connection.send("POST", "/_bulk", body=lines)
+    connection.send("POST", path_of(index, "_refresh"))
+    times = []
+    for document in documents:
+        text = f"{document.title} {document.text}"
+        body = {"size": 10, "_source": False, "query": {"match": {"hashes": text}}}
+        begin = time.perf_counter()
+        connection.send("POST", path_of(index, "_search"), body=body)
+        times.append(time.perf_counter() - begin)
+    theirs = statistics.median(times)
+    line("match on a min_hash field", f"{theirs * 1e3:.2f} ms p50", theirs / ours, "bar 8")
 
 
 def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:

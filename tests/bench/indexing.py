@@ -66,7 +66,7 @@ def _datasketch(documents: list[Document]) -> None:
 
 
 def _lookups(folder: Path) -> None:
-    few, many = 4_000, 40_000
+    few, many = 10_000, 100_000
     headline(f"Candidate lookup at {few:,} and at {many:,} documents (SQLite)")
     newsroom = Newsroom(words=150)
     with Deduplicator.open(str(folder / "lookups.db")) as deduplicator:
