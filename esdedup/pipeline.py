@@ -76,7 +76,7 @@ class Deduplicator:
             return _unprocessed(item)
         id_, signature = item.document.id, item.signature
         order = self._order(item.document, self._clock.now())
-        self.store.begin()
+        self.store.see_own_writes()
         (candidates,) = self.store.candidates_many([probe(id_, signature, order, self.settings)])
         return decide(id_, signature, candidates, self.settings)
 

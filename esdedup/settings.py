@@ -482,7 +482,7 @@ class Settings:
         high=100,
     )
     batch: int = setting(
-        500, "Documents decided and written at once.", unit="documents", source="esdedup", low=1
+        1000, "Documents decided and written at once.", unit="documents", source="esdedup", low=1
     )
     page_seconds: float = setting(
         20.0,

@@ -99,6 +99,10 @@ class Store(Protocol):
 
     def transaction(self) -> AbstractContextManager[None]: ...
     def refresh(self) -> None: ...
+    def see_own_writes(self) -> None:
+        """A refresh, where this store itself wrote since the last one: enough for a question
+        that writes nothing, which may be as old as any search is."""
+
     def begin(self) -> Any:
         """Questions asked from now on see all that was written before; returns a mark."""
 

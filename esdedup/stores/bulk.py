@@ -22,7 +22,7 @@ from esdedup.model import JSON
 from esdedup.stores import WriteReport
 from esdedup.stores.connection import Connection
 
-_DOCUMENTS = 500
+_DOCUMENTS = 1_000
 _BYTES = 8 << 20
 # A signature with its keys and shingles, roughly; only the size of texts differs much.
 _BYTES_OF_SIGNATURE = 4_000

@@ -118,6 +118,7 @@ class ClusterStore:
         side_index = bodies.quarantine_index(target.index)
         self._quarantine = Quarantine(self._connection, side_index)
         self._own_operations = 0
+        self._own_visible = 0  # of these, what a refresh came after
         self._position: Position | None = None  # as last asked for
         self._visible: Position | None = None  # a refresh came after it
         self._several = False
@@ -243,6 +244,11 @@ class ClusterStore:
         if answer.get("_shards", {}).get("failed"):
             raise StoreUnavailable(f"{self.target.shown}: a shard did not refresh; run again")
         self._visible = self._position
+        self._own_visible = self._own_operations
+
+    def see_own_writes(self) -> None:
+        if self._own_visible != self._own_operations:
+            self.refresh()
 
     # --- other writers -----------------------------------------------------------------------
 

@@ -252,8 +252,11 @@ class SQLiteStore:
     def refresh(self) -> None:
         """Nothing to do: what is written is seen."""
 
-    def begin(self) -> None:
+    def see_own_writes(self) -> None:
         """Nothing to do either."""
+
+    def begin(self) -> None:
+        """Nor here."""
 
     def undisturbed(self, mark: None) -> bool:
         """A transaction has no company."""
