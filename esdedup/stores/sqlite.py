@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import time
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,24 +16,26 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from esdedup.errors import DocumentError, StoreCorrupt, StoreError, StoreMissing, StoreUnavailable
+from esdedup.errors import StoreCorrupt, StoreError, StoreMissing, StoreUnavailable
 from esdedup.model import (
     Candidate,
     Decision,
-    Document,
-    Evidence,
     Failure,
-    Link,
-    Signature,
     microseconds,
-    pack,
-    parse_time,
-    unpack,
 )
-from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
 from esdedup.stores import MANY_HOT_KEYS, Fold, Hit, Probe, Record, SearchResult, WriteReport
 from esdedup.stores.fulltext import match_expression, searchable, snippet
+from esdedup.stores.rows import (
+    RECORD_COLUMNS,
+    candidate_from,
+    clock,
+    decision_columns,
+    frozen,
+    record_from,
+    row_of,
+    thawed,
+)
 
 _T = TypeVar("_T")
 
@@ -46,8 +46,6 @@ _BUSY_SECONDS = 60.0
 _MAX_CANDIDATES = 100
 # SQLite's default limit of parameters was 999 for long.
 _MANY = 500
-# Evidence kept with a decision: the match and the runner-ups.
-_KEPT_EVIDENCE = 3
 
 # Each migration runs once, in order, and is recorded. Never edit one that was released.
 _MIGRATIONS: tuple[tuple[str, str], ...] = (
@@ -86,12 +84,6 @@ _MIGRATIONS: tuple[tuple[str, str], ...] = (
         );
         """,
     ),
-)
-
-_RECORD_COLUMNS = (
-    "id, title, text, url, source, lang, published, extra, first_seen, moment, role, "
-    '"group", story, parent, score, method, reason, evidence, format, keys, shingles, words, '
-    "exact, numbers, signed_lang, version"
 )
 
 
@@ -187,7 +179,7 @@ class SQLiteStore:
                     for statement in script.split(";\n"):
                         if statement.strip():
                             self._db.execute(statement)
-                    self._db.execute("INSERT INTO migrations VALUES (?, ?)", (name, _now()))
+                    self._db.execute("INSERT INTO migrations VALUES (?, ?)", (name, clock()))
 
     def _settle_settings(self, settings: Settings | None) -> Settings:
         """The settings to work with, checked against the recorded ones."""
@@ -279,7 +271,7 @@ class SQLiteStore:
         low, high = _bounds(probe)
         with_keys = self.settings.verified_by != "overlap"
         found = [
-            _candidate(row, shared[row["seq"]], json.loads(row["keys"]) if with_keys else {})
+            candidate_from(row, shared[row["seq"]], json.loads(row["keys"]) if with_keys else {})
             for part in _chunks(list(shared))
             for row in self._db.execute(
                 f"""SELECT seq, id, moment, role, "group", story, parent, format, shingles, words,
@@ -339,10 +331,10 @@ class SQLiteStore:
     def _records(self, column: str, values: Sequence[str]) -> list[Record]:
         with self._errors():
             return [
-                _record(row)
+                record_from(row)
                 for part in _chunks(values)
                 for row in self._db.execute(
-                    f"SELECT {_RECORD_COLUMNS} FROM documents WHERE {column} IN ({_marks(part)})",
+                    f"SELECT {RECORD_COLUMNS} FROM documents WHERE {column} IN ({_marks(part)})",
                     part,
                 )
             ]
@@ -370,7 +362,7 @@ class SQLiteStore:
         with self.transaction():
             self._remove([r.document.id for r in records])
             (top,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM documents").fetchone()
-            rows = [_row(record, seq) for seq, record in enumerate(records, top + 1)]
+            rows = [row_of(record, seq) for seq, record in enumerate(records, top + 1)]
             if rows:
                 self._db.executemany(f"INSERT INTO documents VALUES ({_marks(rows[0])})", rows)
             self._db.executemany(
@@ -399,7 +391,7 @@ class SQLiteStore:
                     """UPDATE documents SET role = ?, "group" = ?, story = ?, parent = ?, score = ?,
                        method = ?, reason = ?, evidence = ?, changed = ?, version = version + 1
                        WHERE id = ? AND version = ?""",
-                    (*_decision_columns(decision), _now(), record.document.id, record.version),
+                    (*decision_columns(decision), clock(), record.document.id, record.version),
                 )
                 if not cursor.rowcount:
                     conflicts.add(record.document.id)
@@ -495,14 +487,14 @@ class SQLiteStore:
         with self.transaction():
             self._db.executemany(
                 "INSERT OR REPLACE INTO quarantine VALUES (?, ?, ?, ?, ?, ?)",
-                [(f.id, f.where, f.reason, f.final, _frozen(f.document), _now()) for f in failures],
+                [(f.id, f.where, f.reason, f.final, frozen(f.document), clock()) for f in failures],
             )
 
     def quarantined(self) -> list[Failure]:
         with self._errors():
             rows = self._db.execute("SELECT * FROM quarantine ORDER BY changed, id").fetchall()
         return [
-            Failure(r["id"], r["place"], r["reason"], bool(r["final"]), _thawed(r["document"]))
+            Failure(r["id"], r["place"], r["reason"], bool(r["final"]), thawed(r["document"]))
             for r in rows
         ]
 
@@ -648,10 +640,6 @@ def _translated(error: sqlite3.Error, path: str) -> StoreError:
     return StoreError(f"{path}: {text}")
 
 
-def _now() -> int:
-    return time.time_ns() // 1000
-
-
 def _marks(values: Sequence[Any] | dict[Any, Any]) -> str:
     return ", ".join("?" * len(values))
 
@@ -667,108 +655,6 @@ def _bounds(probe: Probe) -> tuple[int, int]:
     return probe.order[0] - probe.window, probe.order[0] + probe.window
 
 
-def _row(record: Record, seq: int) -> tuple[Any, ...]:
-    document, signature = record.document, record.signature
-    return (
-        seq,
-        document.id,
-        document.title,
-        document.text,
-        document.url,
-        document.source,
-        document.lang,
-        document.published.isoformat() if document.published else None,
-        _extra_column(document) if document.extra else None,
-        record.first_seen,
-        record.order[0],
-        *_decision_columns(record.decision),
-        signature.format,
-        json.dumps(dict(signature.keys)),
-        pack(signature.shingles),
-        signature.words,
-        signature.exact,
-        json.dumps(signature.numbers, ensure_ascii=False),
-        signature.lang,
-        now := _now(),
-        now,  # the first version: another one than that of a row this one replaces
-    )
-
-
-def _extra_column(document: Document) -> str:
-    try:
-        return json.dumps(dict(document.extra), ensure_ascii=False)
-    except (TypeError, ValueError) as error:
-        raise DocumentError(
-            document.id, f"an extra field has no JSON form ({error}); convert or leave it out"
-        ) from error
-
-
-def _decision_columns(decision: Decision) -> tuple[Any, ...]:
-    evidence = [e.to_json() for e in decision.evidence[:_KEPT_EVIDENCE]]
-    return (
-        decision.role,
-        decision.group,
-        decision.story,
-        decision.link.parent,
-        decision.score,
-        decision.method,
-        decision.reason,
-        json.dumps(evidence, ensure_ascii=False) if evidence else "[]",
-    )
-
-
-def _record(row: sqlite3.Row) -> Record:
-    evidence = tuple(Evidence.from_json(e) for e in json.loads(row["evidence"]))
-    return Record(
-        document=Document(
-            id=row["id"],
-            title=row["title"],
-            text=row["text"],
-            url=row["url"],
-            source=row["source"],
-            lang=row["lang"],
-            published=parse_time(row["published"]),
-            extra=json.loads(row["extra"]) if row["extra"] else {},
-        ),
-        signature=_signature(row, json.loads(row["keys"])),
-        order=(row["moment"], row["id"]),
-        first_seen=row["first_seen"],
-        decision=Decision(
-            id=row["id"],
-            role=row["role"],
-            group=row["group"],
-            story=row["story"],
-            score=row["score"],
-            method=row["method"],
-            reason=row["reason"],
-            evidence=evidence,
-        ),
-        version=row["version"],
-    )
-
-
-def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
-    return Signature(
-        format=row["format"],
-        keys={method: tuple(own) for method, own in keys.items()},
-        shingles=unpack(row["shingles"]),
-        words=row["words"],
-        exact=row["exact"],
-        numbers=tuple(NumberContext.from_json(n) for n in json.loads(row["numbers"])),
-        lang=row["signed_lang"],
-    )
-
-
-def _candidate(row: sqlite3.Row, shared: dict[str, int], keys: dict[str, list[str]]) -> Candidate:
-    return Candidate(
-        id=row["id"],
-        shared=shared,
-        signature=_signature(row, keys),
-        order=(row["moment"], row["id"]),
-        link=Link(row["role"], row["group"], row["story"], row["parent"]),
-    )
-
-
 def _hit(record: Record, score: float, copies: int, query: str) -> Hit:
     link = record.decision.link
     return Hit(
@@ -780,11 +666,3 @@ def _hit(record: Record, score: float, copies: int, query: str) -> Hit:
         copies=copies,
         snippet=snippet(record.document.text, query),
     )
-
-
-def _frozen(document: Document | None) -> bytes | None:
-    return zlib.compress(json.dumps(document.to_json()).encode()) if document else None
-
-
-def _thawed(blob: bytes | None) -> Document | None:
-    return Document.from_json(json.loads(zlib.decompress(blob))) if blob else None

@@ -1,0 +1,149 @@
+"""Documents to rows of the embedded store, and back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import zlib
+from typing import Any
+
+from esdedup.errors import DocumentError
+from esdedup.model import (
+    Candidate,
+    Decision,
+    Document,
+    Evidence,
+    Link,
+    Signature,
+    pack,
+    parse_time,
+    unpack,
+)
+from esdedup.numbers import NumberContext
+from esdedup.stores import Record
+
+# Evidence kept with a decision: the match and the runner-ups.
+_KEPT_EVIDENCE = 3
+
+RECORD_COLUMNS = (
+    "id, title, text, url, source, lang, published, extra, first_seen, moment, role, "
+    '"group", story, parent, score, method, reason, evidence, format, keys, shingles, words, '
+    "exact, numbers, signed_lang, version"
+)
+
+
+def clock() -> int:
+    return time.time_ns() // 1000
+
+
+def row_of(record: Record, seq: int) -> tuple[Any, ...]:
+    document, signature = record.document, record.signature
+    return (
+        seq,
+        document.id,
+        document.title,
+        document.text,
+        document.url,
+        document.source,
+        document.lang,
+        document.published.isoformat() if document.published else None,
+        _extra_column(document) if document.extra else None,
+        record.first_seen,
+        record.order[0],
+        *decision_columns(record.decision),
+        signature.format,
+        json.dumps(dict(signature.keys)),
+        pack(signature.shingles),
+        signature.words,
+        signature.exact,
+        json.dumps(signature.numbers, ensure_ascii=False),
+        signature.lang,
+        now := clock(),
+        now,  # the first version: another one than that of a row this one replaces
+    )
+
+
+def _extra_column(document: Document) -> str:
+    try:
+        return json.dumps(dict(document.extra), ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise DocumentError(
+            document.id, f"an extra field has no JSON form ({error}); convert or leave it out"
+        ) from error
+
+
+def decision_columns(decision: Decision) -> tuple[Any, ...]:
+    evidence = [e.to_json() for e in decision.evidence[:_KEPT_EVIDENCE]]
+    return (
+        decision.role,
+        decision.group,
+        decision.story,
+        decision.link.parent,
+        decision.score,
+        decision.method,
+        decision.reason,
+        json.dumps(evidence, ensure_ascii=False) if evidence else "[]",
+    )
+
+
+def record_from(row: sqlite3.Row) -> Record:
+    evidence = tuple(Evidence.from_json(e) for e in json.loads(row["evidence"]))
+    return Record(
+        document=Document(
+            id=row["id"],
+            title=row["title"],
+            text=row["text"],
+            url=row["url"],
+            source=row["source"],
+            lang=row["lang"],
+            published=parse_time(row["published"]),
+            extra=json.loads(row["extra"]) if row["extra"] else {},
+        ),
+        signature=_signature(row, json.loads(row["keys"])),
+        order=(row["moment"], row["id"]),
+        first_seen=row["first_seen"],
+        decision=Decision(
+            id=row["id"],
+            role=row["role"],
+            group=row["group"],
+            story=row["story"],
+            score=row["score"],
+            method=row["method"],
+            reason=row["reason"],
+            evidence=evidence,
+        ),
+        version=row["version"],
+    )
+
+
+def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
+    return Signature(
+        format=row["format"],
+        keys={method: tuple(own) for method, own in keys.items()},
+        shingles=unpack(row["shingles"]),
+        words=row["words"],
+        exact=row["exact"],
+        numbers=tuple(NumberContext.from_json(n) for n in json.loads(row["numbers"])),
+        lang=row["signed_lang"],
+    )
+
+
+def candidate_from(
+    row: sqlite3.Row, shared: dict[str, int], keys: dict[str, list[str]]
+) -> Candidate:
+    return Candidate(
+        id=row["id"],
+        shared=shared,
+        signature=_signature(row, keys),
+        order=(row["moment"], row["id"]),
+        link=Link(row["role"], row["group"], row["story"], row["parent"]),
+    )
+
+
+def frozen(document: Document | None) -> bytes | None:
+    return zlib.compress(json.dumps(document.to_json()).encode()) if document else None
+
+
+def thawed(blob: bytes | None) -> Document | None:
+    return Document.from_json(json.loads(zlib.decompress(blob))) if blob else None
