@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from esdedup.errors import SettingsError, SettingsMismatch
-from esdedup.settings import FORMAT, PRESETS, Settings
+from esdedup.presets import PRESETS
+from esdedup.settings import FORMAT, Settings
 
 SHAPING = {
     "signed_text",

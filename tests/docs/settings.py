@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from esdedup.settings import PRESETS, Settings
+from esdedup.presets import PRESETS
+from esdedup.settings import Settings
 
 INTRODUCTION = """\
 # Settings
