@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import random
 from collections.abc import Iterator
 from importlib.resources import as_file, files
-from pathlib import Path
 
 import pytest
 
 from esdedup.model import Decision, Document
 from esdedup.pipeline import Deduplicator
 from esdedup.readers import read
+from tests.data import labelled
 from tests.stores.conftest import Backend
 
 pytestmark = pytest.mark.servers
-
-DATA = Path(os.environ.get("ESDEDUP_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 @pytest.fixture(params=["elasticsearch", "opensearch"])
@@ -41,7 +38,7 @@ def sample() -> list[Document]:
 
 
 def spotsigs() -> list[Document]:
-    with gzip.open(DATA / "spotsigs" / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
+    with gzip.open(labelled("spotsigs") / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     return [Document.from_json({k: row[k] for k in ("id", "title", "text") if k in row})
             for row in rows]  # fmt: skip
@@ -61,7 +58,6 @@ def test_on_the_sample_stream(cluster: Backend, sample: list[Document]) -> None:
     assert decisions(cluster.url, stream) == decisions("sqlite://:memory:", stream)
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no labelled sets at {DATA} (ESDEDUP_DATA)")
 def test_on_spotsigs(cluster: Backend) -> None:
     stream = spotsigs()
     assert decisions(cluster.url, stream) == decisions("sqlite://:memory:", stream)
