@@ -4,10 +4,15 @@ EsdedupError
 ├── SettingsError          a setting is unknown, of the wrong type or out of range
 │   └── SettingsMismatch   the store was written with other signature-shaping settings
 ├── InputError             something given to read cannot be read
-│   └── DocumentError      one document of it; the others go on
+│   ├── DocumentError      one document of it; the others go on
+│   ├── UnknownDocument    an id that the store does not have
+│   ├── Contradiction      two things that people said of groups cannot both hold
+│   └── QueryError         a search cannot be understood, or not be done in that way
+│       └── NotCollapsible it cannot be folded by `collapse`; `canonical` can do it
 ├── ExtractionError        an HTML page gave no article (later: retry; never: quarantine)
 └── StoreError             the store refused or could not do something
     ├── StoreMissing       there is none yet, and reading does not make one
+    ├── StoreUnprepared    articles are there, our fields are not: `esdedup backfill`
     ├── StoreUnavailable   it may work later (disk full, locked, no connection)
     └── StoreCorrupt       it will not work before someone mends it
 
@@ -42,6 +47,30 @@ class DocumentError(InputError):
         self.reason = reason
 
 
+class UnknownDocument(InputError):
+    """An id that the store does not have."""
+
+
+class Contradiction(InputError):
+    """What somebody says of groups cannot hold beside what was said before."""
+
+    def __init__(self, new: str, before: str, where: str = "") -> None:
+        super().__init__(
+            f"{new}, and {before}: both cannot hold{where}. `esdedup groups forget` takes back "
+            "what was said"
+        )
+        self.new = new
+        self.before = before
+
+
+class QueryError(InputError):
+    """A search cannot be understood, or cannot be done in the way that was asked for."""
+
+
+class NotCollapsible(QueryError):
+    """A search whose results cannot be folded by `collapse`; mode `canonical` can do it."""
+
+
 class ExtractionError(EsdedupError):
     """An HTML page gave no article text."""
 
@@ -52,6 +81,10 @@ class StoreError(EsdedupError):
 
 class StoreMissing(StoreError):
     """There is no store there yet."""
+
+
+class StoreUnprepared(StoreError):
+    """Articles are there without our fields: nothing could be folded."""
 
 
 class StoreUnavailable(StoreError):

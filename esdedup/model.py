@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
@@ -105,7 +105,8 @@ class Signature:
     """What the methods computed from one document; verification needs nothing else of it.
 
     `keys` are the retrievable strings of each method; `shingles` the 32-bit n-gram hashes in
-    text order, as far as verification reads them; `words` the length of the signed text.
+    text order, as far as verification reads them; `words` the length of the signed text. `kept`
+    has, of methods that store fewer keys than a document asks with, what these are made from.
     """
 
     format: str
@@ -113,13 +114,15 @@ class Signature:
     shingles: Hashes32
     words: int
     exact: str
-    numbers: tuple[NumberContext, ...] = ()
+    numbers: Sequence[NumberContext] = ()
     lang: str | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> JSON:
         return {
             "format": self.format,
             "keys": {method: list(keys) for method, keys in self.keys.items()},
+            **({"kept": dict(self.kept)} if self.kept else {}),
             "shingles": base64.b64encode(pack(self.shingles)).decode("ascii"),
             "words": self.words,
             "exact": self.exact,
@@ -137,6 +140,7 @@ class Signature:
             exact=raw["exact"],
             numbers=tuple(NumberContext.from_json(n) for n in raw["numbers"]),
             lang=raw["lang"],
+            kept=raw.get("kept", {}),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -153,11 +157,17 @@ class Link:
     group: str
     story: str
     parent: str | None = None  # the article this one was verified against
+    branch: bool = False  # a copy far enough from its original to attract copies of its own
 
     @property
     def canonical(self) -> bool:
-        """Whether the document leads its group: only leaders attract copies."""
+        """Whether the document leads its group."""
         return self.role != "duplicate"
+
+    @property
+    def attracts(self) -> bool:
+        """Whether later documents are compared with this one."""
+        return self.canonical or self.branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,13 +246,14 @@ class Decision:
     method: str = ""
     evidence: tuple[Evidence, ...] = ()
     reason: str = ""
+    branch: bool = False  # see `Link`
 
     @property
     def link(self) -> Link:
         # Without evidence only where somebody else wrote the role; `doctor` finds it.
         linked = self.role in ("duplicate", "update") and bool(self.evidence)
         parent = self.evidence[0].other if linked else None
-        return Link(self.role, self.group, self.story, parent)
+        return Link(self.role, self.group, self.story, parent, self.branch)
 
     def to_json(self) -> JSON:
         return {
@@ -253,6 +264,7 @@ class Decision:
             "score": round(self.score, 4),
             "method": self.method,
             "reason": self.reason,
+            "branch": self.branch,
             "evidence": [e.to_json() for e in self.evidence],
         }
 
@@ -298,8 +310,13 @@ def _check_id(id_: str) -> None:
         )
 
 
-# The total order of documents: (microseconds since 1970 of published, else first seen; then id).
+# The total order of documents: (place, then id). A place is a rank and a time (microseconds since
+# 1970 of published, else first seen) in one number, the rank first; rank 0 leaves the time.
 Order = tuple[int, str]
+
+# Times from 1684 to 2255 have a number of their own inside a rank.
+_TIME_BITS = 54
+_HALF = 1 << (_TIME_BITS - 1)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400_000_000
@@ -314,6 +331,18 @@ def order_of(published: datetime | None, first_seen: int, id_: str) -> Order:
     if published is None or (moment := microseconds(published)) > first_seen + _DAY:
         return first_seen, id_
     return moment, id_
+
+
+def place_of(rank: int, time: int) -> int:
+    return (rank << _TIME_BITS) + max(-_HALF, min(time, _HALF - 1))
+
+
+def rank_of(place: int) -> int:
+    return (place + _HALF) >> _TIME_BITS
+
+
+def time_of(place: int) -> int:
+    return place - (rank_of(place) << _TIME_BITS)
 
 
 def microseconds(moment: datetime) -> int:

@@ -65,6 +65,9 @@ _HU_YOU: dict[str, Any] = {
     "near_duplicate_distance": 3,
     "verified_candidates": 100,
     "attract": "originals",
+    "similar_by": "simhash",
+    "event_count": "items",
+    "event_sources": 0,
 }
 _IMATCH: dict[str, Any] = {**_ALONE, "methods": ("imatch",), "verified_by": "imatch"}
 _TWEEZER: dict[str, Any] = {
@@ -76,8 +79,17 @@ _TWEEZER: dict[str, Any] = {
     "entity_words_before": 5,
     "entity_words_after": 5,
 }
+# For readers who would rather see a copy twice than lose an article: three quarters of the shorter
+# text, and more of what matches is asked before one of several stories is chosen.
+_PRECISE: dict[str, Any] = {
+    "min_overlap": 0.75,
+    "max_collisions_by_chance": 0,
+    "verified_candidates": 16,
+    "branch_below": 1.0,
+}
 PRESETS: dict[str, dict[str, Any]] = {
     "hybrid": {},
+    "precise": _PRECISE,
     "nrc-gphin": _NRC_GPHIN,
     "nrc-gphin-precise": {**_NRC_GPHIN, "compared_part": 0.8, "min_overlap": 0.5},
     "chang-wang": _CHANG_WANG,

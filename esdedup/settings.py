@@ -13,6 +13,7 @@ import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_type_hints
 
@@ -25,12 +26,16 @@ FORMAT = 1
 Measure = Literal["containment", "dice", "jaccard"]
 SignedText = Literal["title+body", "body"]
 Fingerprint = Literal["mixed", "poly31"]
-Attract = Literal["originals", "all"]
-Keep = Literal["earliest", "arrival"]
+Attract = Literal["originals", "branches", "all"]
+Keep = Literal["earliest", "arrival", "ranking", "longest"]
 OnDuplicate = Literal["link", "drop"]
 PhraseWeight = Literal["uniform", "identity", "log", "sqrt", "square", "fourth", "antecedent"]
+PhraseFactor = Literal["rare", "idf", "inverse", "none"]
 SimhashWeights = Literal["tf-idf", "equal"]
 BlockPlan = Literal["4x16", "5x13", "8x8"]
+EventCount = Literal["stories", "items"]
+EventTime = Literal["arrival", "published"]
+SimilarBy = Literal["evidence", "simhash"]
 
 
 def setting(
@@ -184,8 +189,8 @@ class Settings:
     )
     window_step: int = setting(
         1,
-        "Sentences from one stored window to the next (SW). `copies` asks with all windows "
-        "whatever the step; articles being indexed ask with the stored ones.",
+        "Sentences from one stored window to the next (SW). Articles ask with all of their "
+        "windows whatever the step.",
         unit="sentences",
         source="paper 003, Table 7",
         shapes=True,
@@ -242,6 +247,27 @@ class Settings:
         shapes=True,
         method="phrases",
     )
+    phrase_factor: PhraseFactor = setting(
+        "rare",
+        "What the statistics (`words_file`) say of the whole phrase: `rare` leaves common phrases "
+        "out, `idf` multiplies by the inverse document frequency, `inverse` divides the weight by "
+        "the document frequency; without statistics every phrase is rare.",
+        unit="name",
+        source="paper 002, sections 4.3 to 4.5",
+        shapes=True,
+        method="phrases",
+    )
+    phrase_rare_percent: float = setting(
+        50.0,
+        "Cut-off of `rare`: a phrase is common where it is in more documents than this share of "
+        "the phrases that are in two or more.",
+        unit="per cent",
+        source="paper 002, section 4.5 (1 to 99, best 50)",
+        shapes=True,
+        method="phrases",
+        low=0.0,
+        high=100.0,
+    )
     phrase_samples: int = setting(
         64,
         "Phrases drawn from a text. The weighted Jaccard J is estimated with a standard error "
@@ -252,6 +278,17 @@ class Settings:
         method="phrases",
         low=1,
         high=99,
+    )
+    phrase_band: int = setting(
+        1,
+        "Samples joined into one key, a supershingle: fewer keys that only close copies share. 1 "
+        "makes every sample a key.",
+        unit="samples",
+        source="paper 002, section 3",
+        shapes=True,
+        method="phrases",
+        low=1,
+        high=16,
     )
     phrase_threshold: float = setting(
         0.25,
@@ -299,6 +336,47 @@ class Settings:
         low=0.0,
         high=1.0,
     )
+    words_file: str = setting(
+        "",
+        "Statistics of your own corpus (`esdedup words build`) for the weights of simhash, imatch "
+        "and phrases; empty: fixed tables, and no counts of phrases.",
+        unit="file",
+        source="paper 002, section 4.3",
+    )
+    words_version: str = setting(
+        "",
+        "Version of `words_file` that keys are made with; filled in from the file.",
+        unit="12 hex digits",
+        source="esdedup",
+        shapes=True,
+    )
+    boilerplate_share: float = setting(
+        0.1,
+        "A phrase on more than this share of the pages of its source, as the statistics have "
+        "them, is boilerplate there, which phrases are not drawn from.",
+        unit="fraction",
+        source="esdedup",
+        shapes=True,
+        low=0.0,
+        high=1.0,
+    )
+    boilerplate_stories: int = setting(
+        5,
+        "It is boilerplate only where these pages tell at least this many different stories.",
+        unit="stories",
+        source="esdedup",
+        shapes=True,
+        low=2,
+        high=16,
+    )
+    leave_out_boilerplate: bool = setting(
+        False,
+        "Whether the words of boilerplate phrases are left out of every method that reads words "
+        "(sketch and its verification, simhash, imatch, phrases, spotsigs); needs `words_file`.",
+        unit="yes/no",
+        source="esdedup",
+        shapes=True,
+    )
     hot_keys: tuple[str, ...] = setting(
         (),
         "Keys that too many documents share (a site's boilerplate), left out of every question; "
@@ -324,18 +402,38 @@ class Settings:
         low=1,
     )
     attract: Attract = setting(
-        "originals",
-        "Who attracts copies: `originals` only (no chains; the same groups in any order of "
-        "arrival), or `all` as in the paper, where a copy of a copy links to its original.",
+        "branches",
+        "Who attracts copies: `originals` only; `branches`, which are originals and those of "
+        "their direct copies that differ clearly (both give the same groups in any order of "
+        "arrival); or `all` as in the paper, where a copy of a copy links to its original.",
         unit="name",
         source="paper 000, section 2.2",
+    )
+    branch_below: float = setting(
+        0.8,
+        "A direct copy attracts copies of its own where it is less like its closest match than "
+        "this (dice of the compared parts).",
+        unit="share of shingles",
+        source="measured: docs/evaluation.md",
+        low=0.0,
+        high=1.0,
     )
     keep: Keep = setting(
         "earliest",
         "Which article of a group is its original: the `earliest` published (first seen where "
-        "there is no date), or the first by `arrival` as in the paper.",
+        "there is no date), the first by `arrival` as in the paper, that of the best source "
+        "(`ranking`, see `keep_sources`), or the `longest`; of equal ones the earliest. "
+        "`esdedup groups reroot` changes it in a store that is full.",
         unit="name",
         source="paper 000, section 2.2",
+        shapes=True,
+    )
+    keep_sources: tuple[str, ...] = setting(
+        (),
+        "Sources in the order they are preferred under `keep = ranking`, the best first; all "
+        "others come after them. `@FILE` reads them from a file, one a line.",
+        unit="names",
+        source="esdedup",
         shapes=True,
     )
     number_check: bool = setting(
@@ -361,6 +459,13 @@ class Settings:
         unit="days",
         source="esdedup",
         low=0.0,
+    )
+    candidate_windows: tuple[str, ...] = setting(
+        (),
+        "Other windows for articles of a language or of a source: `tr=7, source:example.org=30`; "
+        "0 is no window, and a source goes before a language.",
+        unit="days",
+        source="esdedup",
     )
     on_duplicate: OnDuplicate = setting(
         "link",
@@ -413,6 +518,15 @@ class Settings:
         "is there: an object of names and weights, or a vector (list of numbers); empty: none.",
         unit="field",
         source="paper 001, abstract",
+        shapes=True,
+        method="simhash",
+    )
+    simhash_vectors: str = setting(
+        "",
+        "Installed spaCy model with word vectors: their sum, weighted as the stems are, is signed "
+        "instead of the stems; empty: none.",
+        unit="name",
+        source="paper 001, section 2.1",
         shapes=True,
         method="simhash",
     )
@@ -482,6 +596,67 @@ class Settings:
         low=0,
         high=100,
     )
+    similar_by: SimilarBy = setting(
+        "evidence",
+        "What makes similar news: `evidence`, all that is stored of two articles together, or "
+        "`simhash`, the distance alone as in the paper (needs the method).",
+        unit="name",
+        source="paper 001, section 2.3.1",
+    )
+    similar_topic: float = setting(
+        0.3,
+        "Two articles are about one thing where the cosine of their weightiest terms is at least "
+        "this.",
+        unit="fraction",
+        source="measured: docs/evaluation.md",
+        low=0.01,
+        high=1.0,
+    )
+    event_count: EventCount = setting(
+        "stories",
+        "What is counted for a breaking event: distinct `stories` about one thing, so that one "
+        "wire copy on forty sites is none; or `items`, every article similar by simhash, as in "
+        "the paper.",
+        unit="name",
+        source="paper 001, section 2.4.2",
+    )
+    event_items: int = setting(
+        15,
+        "An article with more than this many similar ones before it, within the window, makes an "
+        "event.",
+        unit="articles or stories",
+        source="paper 001, section 2.4.2",
+        low=0,
+    )
+    event_window: float = setting(
+        4.0,
+        "How far apart in time articles of an event may be that count for each other.",
+        unit="hours",
+        source="paper 001, section 2.4.2",
+        low=0.001,
+    )
+    event_sources: int = setting(
+        3,
+        "An event is told by at least this many sources; articles without a source, and without "
+        "a URL that names one, are each a source of their own.",
+        unit="sources",
+        source="esdedup",
+        low=0,
+    )
+    event_time: EventTime = setting(
+        "arrival",
+        "Which time of an article counts for events: that of its `arrival`, or when it was "
+        "`published` (arrival where there is no date), for archives that were indexed at once.",
+        unit="name",
+        source="paper 001, section 2.4.2",
+    )
+    event_lateness: float = setting(
+        1.0,
+        "How far behind the latest article another may come and still count for events.",
+        unit="hours",
+        source="esdedup",
+        low=0.0,
+    )
     batch: int = setting(
         1000, "Documents decided and written at once.", unit="documents", source="esdedup", low=1
     )
@@ -511,14 +686,52 @@ class Settings:
             raise SettingsError(
                 f"ner is {self.ner!r}; say rules, or spacy: and the name of a model"
             )
+        check_windows(self.candidate_windows)
+        if self.keep == "ranking" and not self.keep_sources:
+            raise SettingsError(
+                "keep = ranking needs keep_sources: name the sources, the best first "
+                "(keep_sources=@FILE reads them from a file)"
+            )
+        if self.leave_out_boilerplate and not self.words_file:
+            raise SettingsError(
+                "leave_out_boilerplate needs statistics that know the boilerplate; name them with "
+                "words_file (`esdedup words build` makes them)"
+            )
+
+    @property
+    def uses_words(self) -> bool:
+        """Whether keys depend on the statistics of `words_file`."""
+        return bool(self.words_file) and (
+            self.leave_out_boilerplate
+            or not {"phrases", "imatch"}.isdisjoint(self.methods)
+            or ("simhash" in self.methods and self.simhash_weights == "tf-idf")
+        )
+
+    def with_words(self, file: str | os.PathLike[str]) -> Self:
+        """With the statistics in a file, in the version that the file has now; "" for none."""
+        if not os.fspath(file):
+            return replace(self, words_file="", words_version="")
+        from esdedup.statistics.file import version_of
+
+        return replace(self, words_file=os.fspath(file), words_version=version_of(file))
+
+    @property
+    def ranked_candidates(self) -> int:
+        """Of those found, the ones that are looked at: those verified, and the originals of
+        branches among them; a cluster sends no more than these."""
+        return 3 * self.verified_candidates
 
     def fingerprint_of_format(self) -> str:
         """Twelve hex digits of the fields that shape every signature; stored with each document.
 
         Fields of single methods are left out: switching a method on does not outdate the rest.
+        Where statistics of a corpus shape the keys, their version follows by name.
         """
-        common = self._shaping_fields(lambda method: method is None)
-        return hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:12]
+        return _fingerprint(self)
+
+    def common_shaping(self) -> dict[str, Any]:
+        """The fields that shape every signature, whatever its methods."""
+        return self._shaping_fields(lambda method: method is None)
 
     def shaping(self) -> dict[str, Any]:
         """The fields that shape what is stored, and the number of the format itself."""
@@ -529,9 +742,17 @@ class Settings:
         shaping = {
             f.name: values[f.name]
             for f in fields(self)
-            if f.metadata["shapes"] and concerns(f.metadata["method"])
+            if f.metadata["shapes"] and concerns(f.metadata["method"]) and self._counts(f.name)
         }
         return {"format": FORMAT, **shaping}
+
+    def _counts(self, name: str) -> bool:
+        """Fields about statistics shape keys, and the fingerprint, only where there are any."""
+        if name in ("words_version", "boilerplate_share", "boilerplate_stories"):
+            return self.uses_words
+        if name == "keep_sources":
+            return self.keep == "ranking"
+        return name != "leave_out_boilerplate" or self.leave_out_boilerplate
 
     def to_json(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -575,18 +796,20 @@ class Settings:
             settings = settings._with(
                 {k: v for k, v in layer.items() if k != "preset"}, where=where
             )
-        return settings
+        named = {"words_version", "words_file"} & {*from_file, *from_environment, *given}
+        # A file named now is taken as it is; one that a store recorded, in that version.
+        return settings.with_words(settings.words_file) if named == {"words_file"} else settings
 
     def check_against(self, recorded: Mapping[str, Any], *, store: str) -> None:
         """Refuse a store whose keys were made with other settings, naming each field."""
         mine = self.shaping()
+        _check_words(mine.get("words_version"), recorded.get("words_version"), store)
         by_name = {f.name: f.metadata["method"] for f in fields(self)}
         absent = [n for n in mine if n not in recorded and by_name.get(n)]
         if absent:
             raise SettingsMismatch(
                 f"{store} has no keys of the method {by_name[absent[0]]!r}, which was off when it "
-                f"was written: `esdedup backfill --only {by_name[absent[0]]}` adds them on a "
-                "cluster; index the articles into a new file otherwise"
+                f"was written: `esdedup backfill --only {by_name[absent[0]]}` adds them"
             )
         differing = [n for n in mine if recorded.get(n) != mine[n]]
         if differing:
@@ -608,6 +831,22 @@ class Settings:
         return replace(self, **{k: _coerce(k, v, types[k]) for k, v in values.items()})
 
 
+def _check_words(mine: str | None, recorded: str | None, store: str) -> None:
+    if mine == recorded:
+        return
+    remedy = "index the articles into a new store"
+    if recorded:
+        remedy = f"name the file of version {recorded} (--set words_file=FILE), or {remedy}"
+    raise SettingsMismatch(
+        f"{store} was written with {_statistics(recorded)}, and these settings have "
+        f"{_statistics(mine)}: {remedy}"
+    )
+
+
+def _statistics(version: str | None) -> str:
+    return f"statistics of version {version}" if version else "no statistics of a corpus"
+
+
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text("utf-8"))
@@ -622,6 +861,8 @@ def _coerce(name: str, value: Any, wanted: Any) -> Any:
             raise SettingsError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
         return value
     if wanted == tuple[str, ...]:
+        if isinstance(value, str) and value.startswith("@"):
+            return lines_of(value[1:], name)
         return (
             tuple(v.strip() for v in value.split(",")) if isinstance(value, str) else tuple(value)
         )
@@ -640,8 +881,41 @@ def _coerce(name: str, value: Any, wanted: Any) -> Any:
     return converted
 
 
+def lines_of(file: str | os.PathLike[str], name: str) -> tuple[str, ...]:
+    """A list that is kept in a file, one entry a line; # begins a comment."""
+    try:
+        lines = Path(file).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{name}: {os.fspath(file)} cannot be read ({error})") from error
+    found = tuple(entry for line in lines if (entry := line.partition("#")[0].strip()))
+    if not found:
+        raise SettingsError(f"{name}: {os.fspath(file)} names nothing; write one entry a line")
+    return found
+
+
+def check_windows(windows: tuple[str, ...]) -> None:
+    for entry in windows:
+        name, equals, days = entry.rpartition("=")
+        try:
+            is_good = bool(equals and name.strip()) and 0 <= float(days) < 1e6
+        except ValueError:
+            is_good = False
+        if not is_good:
+            raise SettingsError(
+                f"candidate_windows has {entry!r}; write LANGUAGE=DAYS or source:NAME=DAYS"
+            )
+
+
 def _check(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
     low, high = metadata["low"], metadata["high"]
     if (low is not None and not value >= low) or (high is not None and not value <= high):
         bounds = f"at least {low}" if high is None else f"between {low} and {high}"
         raise SettingsError(f"{name} is {value}; it must be {bounds}")
+
+
+@lru_cache(maxsize=16)
+def _fingerprint(settings: Settings) -> str:
+    """Remembered, since it is a third of the work of signing one article by itself."""
+    common = settings.common_shaping()
+    digits = hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:12]
+    return f"{digits}.{settings.words_version}" if settings.uses_words else digits

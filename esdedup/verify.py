@@ -5,10 +5,11 @@ Pure functions: nothing here knows where a signature came from, and no text is r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from esdedup.methods import DISTANCES, method
 from esdedup.model import Evidence, Hashes32, Signature
@@ -74,6 +75,17 @@ def count_shared(a: Hashes32, b: Hashes32) -> int:
     return int(np.count_nonzero(together[1:] == together[:-1]))
 
 
+def alike(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:
+    """Dice of the compared parts of every two of these; 1 for two without any."""
+    sets = [distinct(s.shingles) for s in signatures]
+    out = np.ones((len(sets), len(sets)))
+    for i, a in enumerate(sets):
+        for j, b in enumerate(sets[:i]):
+            if len(a) or len(b):
+                out[i, j] = out[j, i] = dice(count_shared(a, b), len(a), len(b))
+    return out
+
+
 def is_extended(old: Signature, new: Signature, of_old: float, settings: Settings) -> bool:
     """A clearly longer text around most of an older one tells more than it did."""
     ratio = settings.extended_ratio
@@ -104,7 +116,9 @@ def _verify_by_method(
     name = settings.verified_by
     judge = method(name)
     a, b = old.keys.get(name, ()), new.keys.get(name, ())
-    measure = judge.compare(a, b, settings) if a and b else None
+    measure: float | None = judge.compare(a, b, settings) if a and b else None
+    if name in old.kept and name in new.kept:
+        measure = judge.compare_kept(old.kept[name], new.kept[name], settings)
     is_match = measure is not None and judge.matches(measure, settings)
     # For ranking only: between 0 and 1, more for what is closer.
     closeness = 0.0

@@ -1,9 +1,10 @@
 """What is known of words: stop words, stems, and how rare each is in its language.
 
 Everything is fixed and comes with installed packages, so that keys are the same on every
-machine: stop words from spaCy's language data, stems by Snowball, rarity from `wordfreq`. A
-language is read on first use. Words reach the methods as numbers: `terms` gives every word of a
-batch the number of its stem, and asks for the word itself only where it was not seen before.
+machine: stop words from spaCy's language data, stems by Snowball, rarity from `wordfreq`, or from
+statistics of one's own corpus. A language is read on first use. Words reach the methods as
+numbers: `terms` gives every word of a batch the number of its stem, and asks for the word itself
+only where it was not seen before.
 """
 
 from __future__ import annotations
@@ -12,17 +13,21 @@ import hashlib
 import re
 import runpy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esdedup.hashing import Hashes, mix
 from esdedup.text import Tokens, fold
+
+if TYPE_CHECKING:
+    from esdedup.statistics.corpus import Statistics
 
 # Rarity is -100 log10 of a word's share of all words (centibels, the unit of wordfreq's files):
 # "the" has 127. wordfreq's small lists end at 600, one word in a million; what they do not hold
@@ -138,13 +143,26 @@ class Terms:
     stems: Sequence[str]
 
 
-def terms(tokens: Tokens, languages: Sequence[str | None]) -> Terms:
-    """The terms of all words, each text in its language."""
+def terms(
+    tokens: Tokens, languages: Sequence[str | None], statistics: Statistics | None = None
+) -> Terms:
+    """The terms of all words, each text in its language, as rare as the statistics say."""
+    version = statistics.version if statistics else ""
     with _lock:
-        global _seen  # noqa: PLW0603  # a cache of the process, started anew when it is full
-        if _seen.is_full:
-            _seen = _Seen()
-        return _seen.terms(tokens, [primary(code) for code in languages])
+        seen = _seen.get(version)
+        if seen is None or seen.is_full:  # started anew when it is full
+            seen = _Seen(statistics)
+            if len(_seen) > _MOST_VERSIONS:
+                _seen.clear()
+            _seen[version] = seen
+        return seen.terms(tokens, [primary(code) for code in languages])
+
+
+def term(word: str, code: str, statistics: Statistics | None = None) -> Term:
+    """A word of a language; the statistics decide where they have enough of the language."""
+    found = language(code).term(word)
+    known = statistics.known(code) if statistics else None
+    return found if known is None else replace(found, rarity=known.rarity(found.stem))
 
 
 def name_hash(name: str) -> int:
@@ -169,7 +187,8 @@ _MOST_TERMS = 1 << 18
 class _Seen:
     """Words met before, by hash and language: most words of a batch never become strings."""
 
-    def __init__(self) -> None:
+    def __init__(self, statistics: Statistics | None = None) -> None:
+        self._statistics = statistics
         self._keys = np.zeros(_PLACES, np.uint64)
         self._numbers = np.zeros(_PLACES, np.int64)  # negative for a stop word
         self._by_term: dict[tuple[str, int], int] = {}
@@ -199,7 +218,7 @@ class _Seen:
         texts = np.searchsorted(tokens.first, unseen[one], side="right") - 1
         numbers = np.fromiter(
             (
-                self._number(language(codes[text]).term(tokens.word(word)))
+                self._number(term(tokens.word(word), codes[text], self._statistics))
                 for word, text in zip(unseen[one].tolist(), texts.tolist(), strict=True)
             ),
             np.int64,
@@ -220,5 +239,7 @@ class _Seen:
         return -number if term.is_stop else number
 
 
-_seen = _Seen()
+# One for each version of statistics that a process uses, in practice one or two.
+_MOST_VERSIONS = 3
+_seen: dict[str, _Seen] = {}
 _lock = Lock()

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from esdedup.entities.rules import LOCATION, ORGANISATION, PERSON, recognise
-from esdedup.entities.words import located, plain, without_opening
+from esdedup.entities.classify import LOCATION, ORGANISATION, PERSON
+from esdedup.entities.gazetteers import LARGE, PLACE
+from esdedup.entities.lexicon import lexicon
+from esdedup.entities.rules import KINDS, recognise
+from esdedup.entities.words import located, read
+from esdedup.hashing import BASE_MIXED
+from esdedup.text import tokenise
 
-KINDS = (PERSON, LOCATION, ORGANISATION)
+__all__ = ["KINDS", "LOCATION", "ORGANISATION", "PERSON", "Entity", "find"]
 
 
 class Entity(NamedTuple):
@@ -20,24 +25,31 @@ class Entity(NamedTuple):
 
 
 def find(text: str, lang: str | None = None, *, nested: bool = True) -> list[Entity]:
-    """The entities of a text by rules, with their places; suffixes are cut off."""
-    words, places = located(text)
-    found = []
-    for span in recognise(words, lang, nested=nested):
-        start, end = places[span.start][0], places[span.end - 1][1]
-        found.append(_bare(text, start, end, span.kind))
-    return sorted(found)
+    """The entities of a text by rules, with their places; suffixes are cut off.
 
-
-def _bare(text: str, start: int, end: int, kind: str) -> Entity:
-    """Without the punctuation around it and the suffix behind its apostrophe."""
-    first = plain(text[start:end].split(maxsplit=1)[0])
-    start += len(first) - len(without_opening(first))
-    last = max(text.rfind(" ", start, end) + 1, start)
-    for mark in "'’":
-        cut = text.find(mark, last + 2, end)
-        if cut > 0:
-            end = cut
-    while end > start and not text[end - 1].isalnum():
-        end -= 1
-    return Entity(start, end, kind, text[start:end])
+    `nested`: also large places within longer names (Mersin in Mersin Üniversitesi).
+    """
+    lexicons = [lexicon(lang)]
+    words = read(tokenise([text], BASE_MIXED), [text], lexicons, [""])
+    spans = recognise(words, lexicons)
+    named = list(
+        zip(
+            spans.starts.tolist(),
+            spans.ends.tolist(),
+            map(KINDS.__getitem__, spans.kinds),
+            strict=True,
+        )
+    )
+    if nested:
+        is_large = words.flags & (LARGE | PLACE) == LARGE | PLACE
+        named += [
+            (i, i + 1, LOCATION)
+            for start, end, kind in named
+            if end - start > 1 and kind != PERSON
+            for i in range(start, end)
+            if is_large[i]
+        ]
+    places = located(text)
+    at = words.places.tolist()
+    edges = [(places[at[a]][0], places[at[b - 1]][1], kind) for a, b, kind in named]
+    return sorted(Entity(start, end, kind, text[start:end]) for start, end, kind in edges)

@@ -3,12 +3,13 @@
 A title splits a run. Then, in the thesis' order: endings and beginnings of places and
 organisations, before persons (Atatürk Hastanesi is no person), and the lists. Words beside a run
 (ilçesi, yazar) and the case ending behind its apostrophe (Cagliari'de) decide where lists are
-silent. A run is judged by itself alone, so that judgements can be kept: news repeats its names.
+silent. A run is judged by the flags of its words alone, so that judgements can be kept: most runs
+look like one seen before.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from esdedup.entities.gazetteers import (
@@ -16,14 +17,23 @@ from esdedup.entities.gazetteers import (
     BODY_AFTER,
     BODY_BEFORE,
     BODY_END,
+    BODY_OF,
     BODY_START,
-    FIRST,
+    BRIEF,
+    CLUB,
+    CONJUNCTION,
+    GENITIVE,
     GIVEN,
     HONORIFIC,
     LARGE,
+    LETTER,
     LINK,
+    LOCATIVE,
+    LONGEST_NAME,
+    MADE_OF,
     NATION,
     NEVER,
+    OBJECTIVE,
     OTHER_AFTER,
     OTHER_END,
     OTHER_INSIDE,
@@ -33,11 +43,13 @@ from esdedup.entities.gazetteers import (
     PLACE_AFTER,
     PLACE_BEFORE,
     PLACE_END,
+    PLACE_OF,
     PLACE_START,
+    PLURAL,
+    SMALL,
     SURNAME,
     TITLE,
     WORD,
-    knowledge,
 )
 
 PERSON, LOCATION, ORGANISATION = "person", "location", "organisation"
@@ -46,65 +58,56 @@ AFTER = PERSON_AFTER | PLACE_AFTER | BODY_AFTER | OTHER_AFTER
 
 NAMED = GIVEN | SURNAME | PLACE | BODY
 
+# All that a judgement looks at, of the words of a run.
+JUDGED = (
+    GIVEN | SURNAME | PLACE | LARGE | BODY | WORD | TITLE | HONORIFIC | PLACE_END | BODY_END
+    | OTHER_END | PLACE_START | BODY_START | NATION | NEVER | LINK | OTHER_INSIDE | LETTER | BRIEF
+    | CONJUNCTION | CLUB | SMALL | PLURAL | PERSON_BEFORE
+    | sum(PLACE_OF.values()) | sum(BODY_OF.values())
+)  # fmt: skip
+
 _ENDS = PLACE_END | BODY_END | OTHER_END
+_SHAPE = LETTER | BRIEF | PLURAL
 _OWN_NAME = _ENDS | TITLE | GIVEN | LARGE
-_CONJUNCTIONS = frozenset(("ve", "and", "et", "y", "e"))
-_LONGEST_NAME = 4
-# Case endings that follow places rather than persons: of 1,600 single names with one of these in
-# the training part of the Turkish set 1,490 are places.
-_LOCATIVE = frozenset(("da", "de", "ta", "te", "daki", "deki", "taki", "teki"))
-# Endings that make another word of a name: Ankaralı, CHP'liler.
-_MADE_OF = frozenset(("li", "lı", "lu", "lü", "lar", "ler", "ca", "ce"))
 
 
 class Piece(NamedTuple):
     """Words of a run that are one name, or none by itself (kind "").
 
     A name that is not firm gives way to an earlier one of the text with the same word. Later
-    mentions are recognised by the words `remembered`.
+    mentions are recognised by the words at the places `remembered`.
     """
 
     start: int
     end: int
     kind: str
     is_firm: bool
-    remembered: tuple[str, ...]
+    remembered: tuple[int, ...]
 
 
 class Context(NamedTuple):
-    """What is beside a run: flags of the words around it, and the ending behind its apostrophe."""
+    """What is beside a run: flags of the words around it, and of the ending behind its
+    apostrophe."""
 
     is_initial: bool = False
     before: int = 0
     after: int = 0
-    suffix: str = ""
+    suffix: int = 0
     is_acronym: bool = False
+    has_suffixes: bool = False
 
 
-@lru_cache(maxsize=1 << 16)
-def classify(
-    lang: str,
-    run: str,
-    links: tuple[int, ...],
-    is_initial: bool,
-    before: int,
-    after: int,
-    suffix: str,
-    is_acronym: bool,
-) -> tuple[Piece, ...]:
-    """The names in a run of folded words; `links` are the places of those written small."""
-    words = run.split(" ")
-    judge = _Judge(lang, words, links)
-    judge.run(0, len(words), Context(is_initial, before, after, suffix, is_acronym))
+def classify(flags: Sequence[int], context: Context) -> tuple[Piece, ...]:
+    """The names in a run of words, of which nothing but their flags is known."""
+    judge = _Judge(flags)
+    judge.run(0, len(flags), context)
     return tuple(judge.pieces)
 
 
 class _Judge:
-    def __init__(self, lang: str | None, words: list[str], links: tuple[int, ...]) -> None:
-        self.table, self.has_suffixes = knowledge(lang)
-        self.words = words
-        self.links = links
-        self.flags = [self.table.get(word, 0) for word in words]
+    def __init__(self, flags: Sequence[int]) -> None:
+        self.flags = flags
+        self.links = [i for i, flag in enumerate(flags) if flag & SMALL]
         self.pieces: list[Piece] = []
 
     def run(self, start: int, end: int, context: Context) -> None:
@@ -115,6 +118,8 @@ class _Judge:
             start, context = start + 1, _right(context)
         if self._split_at_link(start, end, context):
             return
+        if end - start > 1 and self._is_office(start):
+            start, context = start + 1, _right(context)._replace(before=PERSON_BEFORE)
         title = self._last(TITLE, start, end)
         if title is not None and self._split_at_title(start, end, title, context):
             return
@@ -131,7 +136,12 @@ class _Judge:
             return False
         if first & NAMED:
             return bool(first & WORD and second & NAMED)
-        return bool(first & (WORD | NEVER) or (not first and second & (GIVEN | LARGE)))
+        return bool(first & (WORD | NEVER) or (not first & ~_SHAPE and second & (GIVEN | LARGE)))
+
+    def _is_office(self, start: int) -> bool:
+        """Yazar Ayla Sezer: a cue that begins the sentence."""
+        flag = self.flags[start]
+        return bool(flag & PERSON_BEFORE) and not flag & (TITLE | GIVEN | _ENDS)
 
     def _last(self, mask: int, start: int, end: int) -> int | None:
         for i in range(end - 1, start - 1, -1):
@@ -140,20 +150,16 @@ class _Judge:
         return None
 
     def _add(self, start: int, end: int, kind: str, *, is_firm: bool = True) -> None:
-        remembered: tuple[str, ...] = ()
+        remembered: tuple[int, ...] = ()
         if end - start > 1 and kind:
-            unfit = _ENDS | NATION | NEVER | LARGE | LINK
-            remembered = tuple(
-                word
-                for word, flag in zip(self.words[start:end], self.flags[start:end], strict=True)
-                if len(word) > 2 and not flag & unfit
-            )
+            unfit = _ENDS | NATION | NEVER | LARGE | LINK | BRIEF
+            remembered = tuple(i for i in range(start, end) if not self.flags[i] & unfit)
         self.pieces.append(Piece(start, end, kind, is_firm, remembered))
 
     def _split_at_link(self, start: int, end: int, context: Context) -> bool:
         """Names with "and" between them are several, but for Sanayi ve Ticaret Bakanlığı."""
         for i in self.links:
-            if not start < i < end - 1 or self.words[i] not in _CONJUNCTIONS:
+            if not start < i < end - 1 or not self.flags[i] & CONJUNCTION:
                 continue
             has_one_end = any(flag & BODY_END for flag in self.flags[i + 2 : min(i + 5, end)])
             own_names = any(flag & _OWN_NAME for flag in self.flags[start:i])
@@ -224,20 +230,20 @@ class _Judge:
         union = 0
         for flag in self.flags[start:end]:
             union |= flag
-        known = 0
-        if first & FIRST and end - start <= _LONGEST_NAME:
-            known = self.table.get(" ".join(self.words[start:end]), 0)
-        if known & (PLACE | BODY):
-            self._add(start, end, LOCATION if known & PLACE else ORGANISATION)
-        elif first & BODY_START and self.links:
+        size = end - start
+        if first & (PLACE_OF.get(size, 0) | BODY_OF.get(size, 0)):
+            self._add(start, end, LOCATION if first & PLACE_OF[size] else ORGANISATION)
+        elif self._splits(start, end, context):
+            return
+        elif first & BODY_START and (self.links or context.has_suffixes):
             self._add(start, end, ORGANISATION)
-        elif first & PLACE_START or (self.has_suffixes and context.suffix in _LOCATIVE):
+        elif first & PLACE_START or (context.has_suffixes and context.suffix & LOCATIVE):
             self._add(start, end, LOCATION)
         elif union & OTHER_INSIDE or context.after & OTHER_AFTER:
             return
         elif first & GIVEN and not (first & LARGE and last & PLACE):
             self._add(start, end, PERSON)
-        elif self._is_branch(start, end - 1):
+        elif self._is_branch(start, end - 1) or self._is_team(start, end, context):
             self._add(start, end, ORGANISATION)
         elif first & PLACE and first & LARGE and not union & WORD:
             self._add(start, start + 1, LOCATION)
@@ -245,42 +251,77 @@ class _Judge:
         elif last & HONORIFIC or (last & (GIVEN | SURNAME) and not union & WORD):
             self._add(start, end, PERSON)
         else:
-            kind = _beside(context)
+            kind = _beside(context) or self._unlisted(start, end, union, context)
             self._add(start, end, kind, is_firm=bool(kind))
 
+    def _splits(self, start: int, end: int, context: Context) -> bool:
+        """New York | Harbour, Selim | Fransa'ya: a place with another name beside it."""
+        if not context.has_suffixes:
+            return False
+        for size in range(min(LONGEST_NAME, end - start - 1), 1, -1):
+            if self.flags[start] & PLACE_OF[size]:
+                self._add(start, start + size, LOCATION)
+                self._by_name(start + size, end, _right(context))
+                return True
+        last = self.flags[end - 1]
+        is_country = last & LARGE and last & PLACE and not last & (GIVEN | SURNAME | WORD)
+        unfit = PLACE_START | WORD | OTHER_INSIDE | BODY_START | LETTER
+        if not is_country or not context.suffix or self.flags[start] & unfit:
+            return False
+        self._by_name(start, end - 1, _left(context))
+        self._add(end - 1, end, LOCATION)
+        return True
+
+    def _is_team(self, start: int, end: int, context: Context) -> bool:
+        """Ankara Tigers: an English plural behind a place, in a language without it."""
+        first, last = self.flags[start], self.flags[end - 1]
+        is_plural = last & PLURAL and not last & (NAMED | WORD)
+        return bool(context.has_suffixes and is_plural and first & PLACE and end - start < 4)
+
+    def _unlisted(self, start: int, end: int, union: int, context: Context) -> str:
+        """Two or three words of which at most the first is a surname: foreign persons."""
+        if not context.has_suffixes or end - start > 3 or union & (WORD | PLACE | BODY | LETTER):
+            return ""
+        if self.flags[start] & SURNAME or context.suffix & (GENITIVE | OBJECTIVE):
+            return PERSON
+        return ""
+
     def _single(self, place: int, context: Context) -> None:
-        flag, word = self.flags[place], self.words[place]
-        if flag & PLACE_START or (self.has_suffixes and context.suffix in _MADE_OF):
+        flag = self.flags[place]
+        if flag & PLACE_START or (context.has_suffixes and context.suffix & MADE_OF):
             return
         is_doubtful = bool(flag & WORD) and context.is_initial and not context.suffix
         if flag & LARGE and not is_doubtful:
             self._add(place, place + 1, LOCATION if flag & PLACE else ORGANISATION)
-        elif is_doubtful or len(word) < 2 or context.after & OTHER_AFTER:
+        elif is_doubtful or flag & LETTER or context.after & OTHER_AFTER:
             self._add(place, place + 1, "", is_firm=False)
         else:
-            kind = _beside(context) or self._listed(flag, word, context)
+            kind = _beside(context) or _listed(flag, context)
             self._add(place, place + 1, kind, is_firm=False)
 
-    def _listed(self, flag: int, word: str, context: Context) -> str:
+
+def _listed(flag: int, context: Context) -> str:
+    kind = ""
+    if context.is_acronym and not flag & (NAMED | WORD):
+        kind = ORGANISATION
+    elif context.has_suffixes and context.suffix & LOCATIVE:
+        kind = LOCATION
+    elif flag & BODY:
+        kind = ORGANISATION
+    elif flag & NAMED:
+        kind = PERSON if flag & (GIVEN | SURNAME) else LOCATION
+    elif flag & WORD:
         kind = ""
-        if self.has_suffixes and context.suffix in _LOCATIVE:
-            kind = LOCATION
-        elif flag & BODY:
-            kind = ORGANISATION
-        elif flag & NAMED:
-            kind = PERSON if flag & (GIVEN | SURNAME) else LOCATION
-        elif flag & WORD:
-            kind = ""
-        elif context.is_acronym or (self.has_suffixes and word.endswith(("spor", "bank"))):
-            kind = ORGANISATION
-        elif self.has_suffixes and context.suffix.endswith("n"):
-            kind = PERSON  # a genitive without any other sign: three persons to two places
-        return kind
+    elif flag & CLUB:
+        kind = ORGANISATION
+    elif context.has_suffixes and context.suffix & GENITIVE:
+        kind = PERSON  # a genitive without any other sign: three persons to two places
+    return kind
 
 
 def _left(context: Context) -> Context:
     """Of what is before a split: nothing of its own follows it."""
-    return context._replace(after=0, suffix="")
+    return context._replace(after=0, suffix=0)
 
 
 def _right(context: Context) -> Context:

@@ -13,8 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
-from esdedup.entities import find
-from esdedup.entities.rules import LOCATION, ORGANISATION, PERSON
+from esdedup.entities import LOCATION, ORGANISATION, PERSON, find
 
 LABELS = {PERSON: "PERSON", LOCATION: "LOC", ORGANISATION: "ORG"}
 # All of them, those within others too, are in `doc.spans` under this name.

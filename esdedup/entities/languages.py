@@ -90,7 +90,8 @@ TURKISH = Rules(
     "Açık Championship Günü Bayramı Dönemi Çağı Çağ Ödül Listesi Hot Awards Ligi İsyanı "
     "Ayaklanması",
     place_starts="Kuzey Güney Batı Doğu Orta Yeni San Santa Los Saint St New Aşağı Yukarı",
-    body_starts="Real Inter AS Bayern",
+    body_starts="Real Inter AS Bayern FC CD FK SK AC SC KV BK IFK NK KK BC CSKA Dinamo "
+    "Spartak Lokomotiv Olympique Borussia Atlético Sporting Racing",
     bodies="TRT TÜBİTAK MEB TBMM TSK THY TDK YÖK ÖSYM TÜİK BDDK RTÜK TOKİ MİT PKK AKP CHP MHP DSP "
     "HDP DTP BDP ANAP DYP IMF NATO AB BM UNESCO UNICEF FIFA UEFA NASA FBI CIA NSA BBC CNN NTV ABC "
     "NBC HBO MTV Fox TFF TCDD TEDAŞ BOTAŞ TÜPRAŞ TÜSİAD TOBB DİSK KESK Türk-İş Hak-İş AA DHA İHA "
@@ -125,7 +126,7 @@ TURKISH = Rules(
     "filminin albümünün single teklisi parçası bölümü şarkısıyla programı savaşı ödülü kupası "
     "antlaşması çağı dönemi dili ansiklopedisi eseri",
     other_inside="the of and all we you me my your our for with from this that it is are what who "
-    "when where how not no never up out into over i him her she love song songs girl boy night "
+    "when where how not no never up out into over him her she love song songs girl boy night "
     "world life time",
     nations="Türk Türkler Türkçe Türkiyeli Alman Almanlar Almanca Fransız Fransızca İngiliz "
     "İngilizce Amerikan Amerikalı Rus Rusça Yunan Yunanca İtalyan İtalyanca İspanyol İspanyolca "
@@ -156,6 +157,8 @@ TURKISH = Rules(
     "Yapılan Açıklamada Toplantı Toplantıda Konuşmasında Haber Yetkililer Şarkıda Albümde Önce "
     "Başta Gerek Antik Sayın Bunda DNA RNA DVD CD HD TV CEO PC GPS LED USB MHz Altı Yedi Sekiz "
     "Dokuz On İki Üç Dört Beş Biri Kimi "
+    "Ocağında Şubatında Martında Nisanında Mayısında Haziranında Temmuzunda Ağustosunda Eylülünde "
+    "Ekiminde Kasımında Aralığında Yılında Yılı Yılları Yıllarında Tarihinde "
     "İslam Oscar Noel Emmy İncil Allah Kuran ISBN URL PHP HIV AIDS USD UFO GSM",
     links="ve de la von van der bin ibn del di da",
     is_inflected=True,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
-from esdedup.entities.rules import LOCATION, ORGANISATION, PERSON, Span
-from esdedup.entities.words import Words
+import numpy as np
+
+from esdedup.entities.classify import LOCATION, ORGANISATION, PERSON
+from esdedup.entities.rules import KINDS, Spans
+from esdedup.entities.words import Words, located
 from esdedup.errors import SettingsError
 
 # Labels of spaCy's own models (OntoNotes, WikiNER) and of common other ones.
@@ -23,26 +25,37 @@ LABELS = {
 }
 
 
-def recognise_many(texts: Sequence[Words], model: str) -> Iterator[tuple[Words, list[Span]]]:
-    """Spans of words of each text; the model reads the words with one space between them."""
+def recognise_many(words: Words, texts: Sequence[str], model: str) -> Spans:
+    """Entities of each text; the model reads it with one space for any white space.
+
+    Those that reach into words left out (a title that is not signed, a suffix) keep the others.
+    """
     pipeline = load(model)
-    joined = [" ".join(words.raw) for words in texts]
+    joined = [" ".join(text.split()) for text in texts]
     # A text beyond the limit of the model (a million characters) is read up to it.
-    cut = [text[: pipeline.max_length] for text in joined]
-    documents = pipeline.pipe(cut, batch_size=32)
-    for words, doc in zip(texts, documents, strict=True):
-        yield words, _spans(words, doc)
+    documents = pipeline.pipe([text[: pipeline.max_length] for text in joined], batch_size=32)
+    found: list[tuple[int, int, int, int]] = []
+    for number, doc in enumerate(documents):
+        origin = int(words.tokens.first[number])
+        low, high = (int(place) for place in words.first[number : number + 2])
+        kept = (words.places[low:high] - origin).tolist()
+        for first, last, kind in _spans(located(joined[number]), doc):
+            start, end = low + bisect_left(kept, first), low + bisect_right(kept, last)
+            if start < end:
+                found.append((number, start, end, KINDS.index(kind)))
+    table = np.array(found, np.int64).reshape(len(found), 4)
+    return Spans(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
 
 
-def _spans(words: Words, doc: Any) -> list[Span]:
-    starts = [0, *accumulate(len(word) + 1 for word in words.raw)]
-    found = []
+def _spans(places: list[tuple[int, int]], doc: Any) -> Iterator[tuple[int, int, str]]:
+    """First and last word of each entity."""
+    starts, ends = [place[0] for place in places], [place[1] for place in places]
     for entity in doc.ents:
         kind = LABELS.get(entity.label_)
-        if kind and entity.text.strip():
-            first = bisect_right(starts, entity.start_char) - 1
-            found.append(Span(first, bisect_left(starts, entity.end_char), kind))
-    return found
+        first = bisect_right(ends, entity.start_char)
+        last = bisect_left(starts, entity.end_char) - 1
+        if kind and first <= last:
+            yield first, last, kind
 
 
 @lru_cache(maxsize=4)

@@ -1,131 +1,284 @@
-"""A text as words between white space: as written, and folded without punctuation.
+"""The words of a batch of texts as entities are read from them: arrays, no string a word.
 
-White space of any kind is the same, so that neither paragraphs nor wrapped lines change what is
-found. Typographic quotes, apostrophes and dashes are the plain ones.
+They are the words that all methods share (text.py), with what folding takes away: which begin
+with a capital, and what stands between them. Of words with an apostrophe between them one is
+kept: Ankara'nın is Ankara, l'État is État.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
-from esdedup.text import fold
+import numpy as np
+from numpy.typing import NDArray
 
-_QUOTES = (("’", "'"), ("‘", "'"), ("`", "'"), ("“", '"'), ("”", '"'), ("„", '"'), ("«", '"'))
-_DASHES = (("–", " - "), ("—", " - "))
-# No letters, so no part of a folded word: without them most English news is ASCII, and quicker.
-_SIGNS = (("£", ""), ("€", ""), ("•", ""))
-_PLAIN = (*_QUOTES, ("»", '"'), ("‹", '"'), ("›", '"'), *_DASHES, *_SIGNS)
-# Heads that the apostrophe leaves out of a word: l'État, qu'il, O'Neill. Elsewhere the tail goes.
-_ELIDED = frozenset(
-    ("l", "d", "j", "m", "t", "s", "c", "n", "qu", "o", "jusqu", "lorsqu", "puisqu")
-)
-# In UTF-8 no byte of another character is one of these.
-_PUNCTUATION = bytes(i for i in range(128) if not chr(i).isalnum() and chr(i) not in " '")
+from esdedup.entities.gazetteers import ELIDED, SUFFIXED
+from esdedup.entities.lexicon import Lexicon, flags_of
+from esdedup.hashing import BASE_MIXED, Hashes
+from esdedup.text import Tokens, code_points, fold, tokenise, word_edges
 
+Places = NDArray[np.int64]
+Flags = NDArray[np.int64]
+Marks = NDArray[np.uint8]
 
-_OPENING = "\"'([{<*#@"
-
-
-class Words(NamedTuple):
-    """`raw` as written, punctuation attached; `folded` the same words as keys are made of them."""
-
-    raw: list[str]
-    folded: list[str]
-
-
-def split(text: str) -> Words:
-    """The words of a text; what holds no letter or digit is none, and stays with the one before."""
-    if not text.isascii():
-        text = plain(text)
-    raw = text.replace(" - ", "- ").split()
-    if not raw:
-        return Words([], [])
-    return _folded(raw)
+# What may stand between two words; several of them add up.
+SPACE, HYPHEN, DOT, APOSTROPHE, STOP, QUOTE, OTHER, AMPERSAND = (1 << i for i in range(8))
+# What a word begins with.
+CAPITAL, DIGIT = 1, 2
+_SIGNS = {
+    HYPHEN: "-\u2010\u2011",
+    DOT: ".",
+    APOSTROPHE: "'\u2019\u2018`\u02bc",
+    STOP: "!?:\u2026",
+    QUOTE: '"\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a',
+    AMPERSAND: "&",
+}
 
 
-def plain(text: str) -> str:
-    if not unicodedata.is_normalized("NFKC", text):
-        text = unicodedata.normalize("NFKC", text)
-    for typographic, simple in _PLAIN:
-        if typographic in text:
-            text = text.replace(typographic, simple)
-    return text
+@dataclass(frozen=True, slots=True)
+class Words:
+    """`first[i]:first[i + 1]` are the words of text i; all else is by word.
+
+    `behind` is what stands between a word and the next one of its text, `suffix` what is known of
+    the ending behind a word's apostrophe, 0 without one. `tokens` and `places` lead to the word
+    itself, `written` are the code points of the batch before folding.
+    """
+
+    tokens: Tokens
+    places: Places
+    first: Places
+    hashes: Hashes
+    flags: Flags
+    suffix: Flags
+    kinds: NDArray[np.uint8]
+    behind: Marks
+    written: NDArray[np.uint32]
+
+    def before(self, places: Places) -> Marks:
+        """What stands before these words; a text begins as a sentence does."""
+        out = self.behind[places - 1]
+        out[places == 0] = STOP
+        return out
+
+    def are_acronyms(self, places: Places) -> NDArray[np.bool_]:
+        """NBA, UEFA: three to five letters, of which the first, second and last are capitals."""
+        out = np.zeros(len(places), bool)
+        lengths = self.tokens.lengths[self.places[places]]
+        short = np.flatnonzero((lengths > 2) & (lengths < 6))
+        at = self.tokens.starts[self.places[places[short]]]
+        first, second, last = (
+            _kinds().take(self.written[at + i]) == CAPITAL for i in (0, 1, lengths[short] - 1)
+        )
+        out[short] = first & second & last
+        return out
+
+    def word(self, place: int) -> str:
+        return self.tokens.word(int(self.places[place]))
+
+    def joined(self, start: int, end: int) -> str:
+        return " ".join(self.word(place) for place in range(start, end))
 
 
-def _folded(raw: list[str]) -> Words:
-    """Folded all at once, joined by one space: folding puts no space in."""
-    text = fold(" ".join(raw)).encode("utf-8", "surrogatepass").translate(None, _PUNCTUATION)
-    bare = text.decode("utf-8", "surrogatepass")
-    parts = bare.split(" ")
-    is_whole = "  " not in bare and bare[:1] not in " " and bare[-1] != " "
-    if not bare.isascii() and not bare.replace(" ", "").replace("'", "").isalnum():
-        parts = [part if part.isalnum() else _letters(part) for part in parts]
-        is_whole = False
-    if "'" in bare:
-        parts = [_cut(part) if "'" in part else part for part in parts]
-        is_whole = False
-    return Words(raw, parts) if is_whole or "" not in parts else _without_empty(raw, parts)
+def read(
+    tokens: Tokens, texts: Sequence[str], lexicons: Sequence[Lexicon], titles: Sequence[str]
+) -> Words:
+    """Of each text the words behind its title (with which it begins, or which is empty);
+    `tokens` are those of the texts."""
+    written, bodies = _written(tokens, texts, titles)
+    flags = flags_of(tokens, lexicons)
+    marks, joined = _marks(tokens)
+    kept, last = _kept(tokens, flags, joined)
+    if any(titles):
+        begins = np.repeat(bodies, np.diff(tokens.first))
+        own = tokens.starts >= begins
+        is_own = own[kept]
+        kept, last = kept[is_own], last[is_own]
+    first = np.searchsorted(kept, tokens.first)
+    behind = marks[last]
+    suffix = np.zeros(len(kept), np.int64)
+    endings = np.flatnonzero(last > kept)
+    suffix[endings] = flags[kept[endings] + 1] | SUFFIXED
+    ends = first[1:]
+    behind[ends[ends > first[:-1]] - 1] = STOP
+    return Words(
+        tokens=tokens,
+        places=kept,
+        first=first,
+        hashes=tokens.hashes[kept],
+        flags=flags[kept],
+        suffix=suffix,
+        kinds=_kinds().take(written[tokens.starts[kept]]),
+        behind=behind,
+        written=written,
+    )
 
 
-def _cut(part: str) -> str:
-    """`ankara'da` is `ankara`, `l'état` is `état`; quotes around a word are no part of it."""
-    head, _, tail = part.strip("'").partition("'")
-    kept = tail if head in _ELIDED and tail else head
-    return kept.replace("'", "")
+def _kept(tokens: Tokens, flags: Flags, joined: Places) -> tuple[Places, Places]:
+    """Of each row of words joined by apostrophes the one that is kept, and the row's last."""
+    is_kept = np.ones(len(flags), bool)
+    is_last = np.ones(len(flags), bool)
+    is_kept[joined] = False
+    is_last[joined - 1] = False
+    heads = joined[is_kept[joined - 1]] - 1
+    elided = heads[flags[heads] & ELIDED != 0]
+    is_kept[elided] = False
+    is_kept[elided + 1] = True
+    return np.flatnonzero(is_kept), np.flatnonzero(is_last)
 
 
-def without_opening(word: str) -> str:
-    """Without the quotes and brackets before it, and without an article melted into it."""
-    bare = word.lstrip(_OPENING)
-    if "'" in bare and bare[0].islower():
-        head, _, tail = bare.partition("'")
-        return tail if head in _ELIDED else bare
-    return bare
+def _marks(tokens: Tokens) -> tuple[Marks, Places]:
+    """What stands behind each word, and the words that an apostrophe joins to the one before.
+
+    Most words have one space between them; only the other gaps are looked into.
+    """
+    out = np.full(len(tokens.starts), SPACE, np.uint8)
+    ends = tokens.starts[:-1] + tokens.lengths[:-1]
+    sizes = tokens.starts[1:] - ends
+    odd = np.flatnonzero((sizes != 1) | (tokens.codes[ends] != ord(" ")))
+    begins, sizes = ends[odd], sizes[odd]
+    classes, codes = _classes(), tokens.codes
+    seen = classes.take(codes[begins]) | classes.take(codes[begins + sizes - 1])
+    long = np.flatnonzero(sizes > 2)
+    if len(long):
+        inner = sizes[long] - 2
+        origins = np.cumsum(inner) - inner
+        at = np.repeat(begins[long] + 1 - origins, inner) + np.arange(int(inner.sum()))
+        seen[long] |= np.bitwise_or.reduceat(classes.take(codes[at]), origins)
+    seen[sizes == 0] = 0
+    out[odd] = seen
+    joined = odd[(seen == APOSTROPHE) & (sizes == 1)] + 1
+    return out, joined[~np.isin(joined, tokens.first)]
 
 
-def _letters(part: str) -> str:
-    return "".join(c for c in part if c == "'" or _is_letter(c))
+# --- the texts as they are written -------------------------------------------------------------
+
+
+def _written(
+    tokens: Tokens, texts: Sequence[str], titles: Sequence[str]
+) -> tuple[NDArray[np.uint32], Places]:
+    """The code points of the batch before folding, each where `tokens.codes` has it folded, and
+    where the body of each text begins."""
+    form = _simply
+    forms = [_simply(text) for text in texts]
+    written = code_points("\n" + "\n".join(forms) + "\n")
+    if not _fits(written, tokens):
+        form = aligned
+        forms = [aligned(text) for text in texts]
+        written = code_points("\n" + "\n".join(forms) + "\n")
+    if not any(titles):
+        return written, np.zeros(0, np.int64)
+    sizes = np.fromiter(map(len, forms), np.int64, len(forms)) + 1
+    heads = np.array([len(form(title)) for title in titles], np.int64)
+    return written, 1 + np.cumsum(sizes) - sizes + heads
+
+
+def _simply(text: str) -> str:
+    """Right for all but texts with invisible characters or rare letters."""
+    if text.isascii():
+        return text
+    # The commonest signs that need it by hand: a text in normal form is known at a glance.
+    text = unicodedata.normalize("NFKC", text.replace("\xa0", " ").replace("…", "..."))
+    return text.replace("ß", "ss").replace("ẞ", "SS") if "ß" in text or "ẞ" in text else text
+
+
+def _fits(written: NDArray[np.uint32], tokens: Tokens) -> bool:
+    """Whether each character folds to what is in its place."""
+    if len(written) != len(tokens.codes):
+        return False
+    changed = np.flatnonzero(written != tokens.codes)
+    return np.array_equal(_folded().take(written[changed]), tokens.codes[changed])
+
+
+def aligned(text: str) -> str:
+    """The text with one character for each of its folded form, invisible ones left out."""
+    text = _simply(text)
+    if text.isascii():
+        return text
+    text = _invisible().sub("", text)
+    if not _irregular().search(text):
+        return text
+    out: list[str] = []
+    is_dotted = False
+    for character in text:
+        if character == "\u0307" and is_dotted:
+            is_dotted = False  # an i with its dot written apart is an i
+            continue
+        form = fold(character)
+        out.append(character * len(form))
+        is_dotted = form[-1:] == "i"
+    return "".join(out)
 
 
 @cache
-def _is_letter(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LMN"
+def _invisible() -> re.Pattern[str]:
+    """Characters that are no part of any word; the same that text.py leaves out."""
+    found = [chr(c) for c in range(0x20000) if unicodedata.category(chr(c)) == "Cf"]
+    return re.compile(f"[{re.escape(''.join(found))}\ufe00-\ufe0f]")
 
 
-def _without_empty(raw: list[str], folded: list[str]) -> Words:
-    kept_raw: list[str] = []
-    kept: list[str] = []
-    for written, word in zip(raw, folded, strict=True):
-        if word:
-            kept_raw.append(written)
-            kept.append(word)
-        elif kept:
-            kept_raw[-1] += written
-    return Words(kept_raw, kept)
+@cache
+def _irregular() -> re.Pattern[str]:
+    """Letters that folding makes several of."""
+    found = [chr(c) for c in range(0x80, 0x20000) if len(fold(chr(c))) != 1]
+    return re.compile(f"[{re.escape(''.join(found))}\u0307]")
 
 
-_TOKEN = re.compile(r"\S+")
+@cache
+def _folded() -> NDArray[np.uint32]:
+    table = np.arange(0x110000, dtype=np.uint32)
+    for code in range(0x20000):
+        form = fold(chr(code))
+        table[code] = ord(form) if len(form) == 1 else 0xFFFFFFFF
+    return table
 
 
-def located(text: str) -> tuple[Words, list[tuple[int, int]]]:
-    """The same words with the place of each in the text; slower, for those who need places."""
-    raw: list[str] = []
-    folded: list[str] = []
-    places: list[tuple[int, int]] = []
-    for match in _TOKEN.finditer(text):
-        pieces = split(match[0])
-        start = match.start()
-        if not pieces.raw and raw:
-            raw[-1] += plain(match[0]).strip()
-        left = len(pieces.raw)
-        for written, word in zip(*pieces, strict=True):
-            left -= 1  # each of those to come has a character of its own at least
-            end = min(start + len(written), match.end() - left) if left else match.end()
-            raw.append(written)
-            folded.append(word)
-            places.append((start, end))
-            start = end
-    return Words(raw, folded), places
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    table = np.zeros(0x110000, np.uint8)
+    for code in range(0x20000):
+        character = chr(code)
+        if character.isupper() or character.istitle():
+            table[code] = CAPITAL
+        elif character.isnumeric():
+            table[code] = DIGIT
+    return table
+
+
+@cache
+def _classes() -> Marks:
+    table = np.full(0x110000, OTHER, np.uint8)
+    for code in range(0x20000):
+        if chr(code).isspace():
+            table[code] = SPACE
+    for mark, signs in _SIGNS.items():
+        for sign in signs:
+            table[ord(sign)] = mark
+    return table
+
+
+# --- places in a text --------------------------------------------------------------------------
+
+_CHUNK = re.compile(r"\S+")
+
+
+def located(text: str) -> list[tuple[int, int]]:
+    """Where each word of a text stands in it; slower than reading, for those who need places.
+
+    Where folding makes other words of a stretch of characters (½ is 1 and 2), they share it.
+    """
+    chunks = [(match.start(), match[0]) for match in _CHUNK.finditer(text)]
+    tokens = tokenise([chunk for _, chunk in chunks], BASE_MIXED)
+    counts = np.diff(tokens.first).tolist()
+    out: list[tuple[int, int]] = []
+    for (origin, chunk), count in zip(chunks, counts, strict=True):
+        starts, ends = word_edges(code_points(f"\n{chunk}\n"))
+        if len(starts) == count:
+            pairs = zip((starts - 1).tolist(), (ends - 1).tolist(), strict=True)
+            out += [(origin + start, origin + end) for start, end in pairs]
+        else:
+            out += [(origin, origin + len(chunk))] * count
+    return out

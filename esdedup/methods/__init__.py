@@ -6,6 +6,12 @@
     compare(a, b, settings)      -> the method's own measure of two documents, from their keys
     matches(measure, settings)   -> whether that measure alone makes the later one a copy
 
+A method that stores fewer keys than a document asks with has three more (`lengths`):
+
+    kept(signed, settings)         -> a text stored beside the keys, or "" where both are the same
+    asked(kept, settings)          -> the keys that a document asks with
+    compare_kept(a, b, settings)   -> the measure, of an older text `a` and a newer one
+
 A key is a plain string: a letter for the method, the position where the method has positions
 (`s03:9f2c…`), so that a value meets only its own kind and its own permutation. Keys depend on
 the text and the settings, on nothing else. To add a method: write its file, name it in METHODS,

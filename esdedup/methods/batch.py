@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from esdedup.hashing import BASE_MIXED, BASE_POLY31, Hashes, mix
+from esdedup.methods.boilerplate import only, outside_boilerplate
 from esdedup.model import Document, Hashes32
 from esdedup.settings import Settings
+from esdedup.statistics import statistics_of
 from esdedup.text import Tokens, guess_language, tokenise
-from esdedup.words import Terms, is_known, terms
+from esdedup.words import Terms, is_known, primary, terms
 
 
 @dataclass(frozen=True)
@@ -28,8 +31,36 @@ class Batch:
 
     @cached_property
     def tokens(self) -> Tokens:
+        """The words that are signed: all, or those outside the boilerplate of their site."""
+        return self._signed(self._all_tokens)
+
+    @cached_property
+    def mixed_tokens(self) -> Tokens:
+        """The words of `tokens` by the better base: different words may have the same polynomial
+        of base 31, and neither a stem nor a count may depend on it."""
+        return self._signed(self._all_mixed_tokens)
+
+    @cached_property
+    def _all_tokens(self) -> Tokens:
         base = BASE_POLY31 if self.settings.fingerprint == "poly31" else BASE_MIXED
         return tokenise(self.texts, base)
+
+    @cached_property
+    def _all_mixed_tokens(self) -> Tokens:
+        mixed = self.settings.fingerprint == "mixed"
+        return self._all_tokens if mixed else tokenise(self.texts, BASE_MIXED)
+
+    @cached_property
+    def _signed_words(self) -> NDArray[np.bool_] | None:
+        statistics = statistics_of(self.settings)
+        if statistics is None or not self.settings.leave_out_boilerplate:
+            return None
+        return outside_boilerplate(
+            self._all_mixed_tokens, self.documents, statistics, self.settings
+        )
+
+    def _signed(self, tokens: Tokens) -> Tokens:
+        return tokens if self._signed_words is None else only(tokens, self._signed_words)
 
     @cached_property
     def languages(self) -> list[str | None]:
@@ -38,15 +69,16 @@ class Batch:
         return [document.lang or guess_language(text) for document, text in pairs]
 
     @cached_property
-    def terms(self) -> Terms:
-        """Stems of the words of `tokens`, with their rarity; what a page says of its language
-        counts where it is one that we know."""
-        # Different words may have the same polynomial of base 31; a stem must not depend on it.
-        mixed = self.settings.fingerprint == "mixed"
-        tokens = self.tokens if mixed else tokenise(self.texts, BASE_MIXED)
+    def term_languages(self) -> list[str]:
+        """What a page says of its language where it is one that we know, else guessed."""
         pairs = zip(self.languages, self.texts, strict=True)
-        known = [lang if is_known(lang) else guess_language(text) for lang, text in pairs]
-        return terms(tokens, known)
+        known = (lang if is_known(lang) else guess_language(text) for lang, text in pairs)
+        return [primary(lang) for lang in known]
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Stems of the words of `tokens`, with their rarity."""
+        return terms(self.mixed_tokens, self.term_languages, statistics_of(self.settings))
 
     @cached_property
     def ranges(self) -> list[tuple[int, int]]:

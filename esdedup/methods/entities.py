@@ -3,31 +3,57 @@
 Every entity of the body with p words before it and s behind it is a shingle (pNEs, 5NE5 by
 default). Shingles are sorted, each kept once, joined and hashed; two articles with the same hash
 are near-duplicates. A body without entities is its first and last twenty words.
+
+A shingle is known by the 64-bit polynomial of its characters, as everywhere else: it is these
+numbers that are sorted and joined, and no shingle becomes a string.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 
-from esdedup.entities.rules import Span, recognise
-from esdedup.entities.words import Words, split
+import numpy as np
+
+from esdedup.entities.lexicon import lexicon
+from esdedup.entities.rules import Spans, recognise
+from esdedup.entities.words import SPACE, Places, Words, read
+from esdedup.hashing import Hashes, mix
 from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
-from esdedup.text import UNSPACED
 
 # Section 4.2 of the thesis: the beginning introduces, the end concludes.
 _EDGE = 20
 _SPACY = "spacy:"
+_FACTOR = np.uint64(0xD6E8FEB86659FD93)  # odd, and no power of the base of words
 
 
 def sign(batch: Batch, settings: Settings) -> list[str]:
     """SHA-1 in hex of the shingles of each body; nothing for a body without a word."""
+    words, spans = recognised(batch, settings.ner)
+    spans = merged(words, spans)
     before, after = settings.entity_words_before, settings.entity_words_after
+    made = shingles(words, spans, before, after)
+    made, texts = _each_once(made, spans.texts)
+    content = made.astype(">u8").tobytes()
+    bounds = (np.searchsorted(texts, np.arange(len(words.first))) * 8).tolist()
+    edges = words.first.tolist()
     return [
-        digest(shingles(words, spans, before, after)) if words.folded else ""
-        for words, spans in recognised(batch, settings.ner)
+        _sha1(content[a:b]) if a < b else _of_edges(words, start, end)
+        for (a, b), (start, end) in zip(
+            itertools.pairwise(bounds), itertools.pairwise(edges), strict=True
+        )
     ]
+
+
+def _each_once(made: Hashes, texts: Places) -> tuple[Hashes, Places]:
+    """In ascending order within each text, without repetitions."""
+    order = np.lexsort((made, texts))
+    made, texts = made[order], texts[order]
+    is_new = np.ones(len(made), bool)
+    is_new[1:] = (made[1:] != made[:-1]) | (texts[1:] != texts[:-1])
+    return made[is_new], texts[is_new]
 
 
 def keys(signed: str, settings: Settings) -> tuple[str, ...]:
@@ -51,56 +77,78 @@ def matches(measure: float, settings: Settings) -> bool:
     return measure > 0
 
 
-def recognised(batch: Batch, ner: str) -> Iterator[tuple[Words, list[Span]]]:
+def recognised(batch: Batch, ner: str) -> tuple[Words, Spans]:
     """The one place that knows who finds entities: our rules, or a model of spaCy."""
-    texts = (split(document.text) for document in batch.documents)
+    lexicons = [lexicon(lang) for lang in batch.languages]
+    pairs = zip(batch.texts, batch.documents, strict=True)
+    titles = [_title(text, document.text) for text, document in pairs]
+    words = read(batch.mixed_tokens, batch.texts, lexicons, titles)
     if ner.startswith(_SPACY):
         from esdedup.entities.spacy_ner import recognise_many
 
-        yield from recognise_many(list(texts), ner.removeprefix(_SPACY))
-        return
-    for words, lang in zip(texts, batch.languages, strict=True):
-        yield words, recognise(words, lang)
+        return words, recognise_many(words, batch.texts, ner.removeprefix(_SPACY))
+    return words, recognise(words, lexicons)
 
 
-def shingles(words: Words, spans: Sequence[Span], before: int, after: int) -> list[str]:
-    """pNEs of every entity in ascending order, each once; adjacent ones of a kind are one.
+def _title(text: str, body: str) -> str:
+    """What a text has before its body, which alone is signed."""
+    return text[: len(text) - len(body.strip())]
 
-    A window goes on over the end of a sentence and stops at the ends of the text.
+
+def merged(words: Words, spans: Spans) -> Spans:
+    """Adjacent ones of a kind are one: Bursa'nın Orhangazi İlçesi."""
+    if not len(spans.starts):
+        return spans
+    begins = np.ones(len(spans.starts), bool)
+    begins[1:] = (
+        (spans.starts[1:] != spans.ends[:-1])
+        | (spans.kinds[1:] != spans.kinds[:-1])
+        | (words.behind[spans.ends[:-1] - 1] != SPACE)
+    )
+    at = np.flatnonzero(begins)
+    lasts = np.append(at[1:], len(begins)) - 1
+    return Spans(spans.texts[at], spans.starts[at], spans.ends[lasts], spans.kinds[at])
+
+
+def shingles(words: Words, spans: Spans, before: int, after: int) -> Hashes:
+    """pNEs of every entity as a number: words before it, the entity, words behind it.
+
+    A window goes on over the end of a sentence and stops at the ends of the text. The three parts
+    are hashed each by itself: the shingles at p and s tell those at less.
     """
-    folded = words.folded
-    if not spans:
-        return [" ".join(_edges(folded))]
-    found = set()
-    start, end, kind = spans[0]
-    for span in spans[1:]:
-        if span.start == end and span.kind == kind and words.raw[end - 1][-1].isalnum():
-            end = span.end  # Bursa'nın Orhangazi İlçesi
-        else:
-            found.add(_window(folded, start, end, before, after))
-            start, end, kind = span
-    found.add(_window(folded, start, end, before, after))
-    return sorted(found)
+    starts, ends, texts = spans.starts, spans.ends, spans.texts
+    head = _beside(words, range(-before, 0), starts, words.first[texts], ends)
+    tail = _beside(words, range(after), ends, starts, words.first[texts + 1])
+    name = words.hashes[starts]
+    longer, place = np.flatnonzero(ends - starts > 1), 1
+    while len(longer):
+        name[longer] = name[longer] * _FACTOR + words.hashes[starts[longer] + place]
+        place += 1
+        longer = longer[ends[longer] - starts[longer] > place]
+    return mix(mix(mix(head) + name) + tail)
 
 
-def _window(folded: list[str], start: int, end: int, before: int, after: int) -> str:
-    """Tabs around the entity: the shingles at p and s tell those at less."""
-    head = " ".join(folded[max(start - before, 0) : start])
-    return f"{head}\t{' '.join(folded[start:end])}\t{' '.join(folded[end : end + after])}"
+def _beside(words: Words, steps: range, origins: Places, low: Places, high: Places) -> Hashes:
+    """Polynomial over the words at these steps; a word beyond the ends of the text counts 0."""
+    out = np.zeros(len(origins), np.uint64)
+    last = len(words.hashes) - 1
+    for step in steps:
+        at = origins + step
+        word = words.hashes[np.clip(at, 0, last)]
+        word[(at < low) | (at >= high)] = 0
+        out *= _FACTOR
+        out += word
+    return out
 
 
-def digest(found: Sequence[str]) -> str:
-    return hashlib.sha1("\n".join(found).encode(), usedforsecurity=False).hexdigest()
-
-
-def _edges(folded: list[str]) -> list[str]:
+def _of_edges(words: Words, start: int, end: int) -> str:
     """The first and the last twenty words; all of them where there are fewer than forty."""
-    text = "".join(folded)
-    if not text.isascii() and any(_is_unspaced(c) for c in text):
-        folded = list(text)  # no spaces between words: each character is one
-    return folded if len(folded) < 2 * _EDGE else [*folded[:_EDGE], *folded[-_EDGE:]]
+    if end - start < 2 * _EDGE:
+        text = words.joined(start, end)
+    else:
+        text = f"{words.joined(start, start + _EDGE)} {words.joined(end - _EDGE, end)}"
+    return _sha1(text.encode("utf-8", "surrogatepass")) if text else ""
 
 
-def _is_unspaced(character: str) -> bool:
-    code = ord(character)
-    return any(low <= code <= high for low, high in UNSPACED)
+def _sha1(content: bytes) -> str:
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()

@@ -4,6 +4,10 @@ A text is the string of its sentences' lengths in words; every window of WS leng
 without its place, so that a passage is found wherever it stands in another text. t windows next
 to each other in both texts make a copy: WS + SW (t - 1) sentences of the same lengths in the same
 order. The language does not matter, nor do words that were replaced one by one.
+
+Jumping, static (SW > 1) or dynamic, is a scheme of the index alone: fewer windows are stored, and
+a text asks with all of its windows, one sentence apart. So that a stored text can ask again, its
+feature string is kept beside its keys.
 """
 
 from __future__ import annotations
@@ -60,8 +64,24 @@ def keys(signed: Signed, settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys([keys[i] for i in signed.starts.tolist()]))
 
 
-def asked(text: str, settings: Settings) -> tuple[str, ...]:
-    """What a query asks with: all windows one sentence apart, however many (section 3.2)."""
+def kept(signed: Signed, settings: Settings) -> str:
+    """The feature string, where jumping stores other windows than a text asks with."""
+    if not jumps(settings) or len(signed.lengths) < shortest(settings):
+        return ""
+    # As far as stored windows reach, where none of them says nothing.
+    reach = settings.max_windows * settings.window_step + settings.window_sentences
+    return "-".join(map(str, signed.lengths[:reach].tolist()))
+
+
+def asked(kept: str, settings: Settings) -> tuple[str, ...]:
+    """What a text asks with while it is indexed: windows one sentence apart (section 3.2)."""
+    string = _read(kept)
+    starts = window_starts(string, settings)[: settings.max_windows]
+    return keys(Signed(string, starts), settings)
+
+
+def all_windows(text: str, settings: Settings) -> tuple[str, ...]:
+    """What a query asks with: windows one sentence apart, however many."""
     own = split([text]).words
     if len(own) < shortest(settings):
         return ()
@@ -79,6 +99,13 @@ def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
     return max((run.windows for run in runs(a, b)), default=0)
 
 
+def compare_kept(old: str, new: str, settings: Settings) -> float:
+    """The most windows stored of `old` in one stretch of lengths that `new` has as well."""
+    a, b = _read(old), _read(new)
+    stored = indexed(a, window_starts(a, settings), settings)[: settings.max_windows]
+    return _most_on_a_diagonal(a.tolist(), b.tolist(), stored.tolist(), settings.window_sentences)
+
+
 def matches(measure: float, settings: Settings) -> bool:
     return measure >= settings.min_windows
 
@@ -86,6 +113,15 @@ def matches(measure: float, settings: Settings) -> bool:
 def shortest(settings: Settings) -> int:
     """Length_min of equation (1): a copy of fewer sentences cannot be told, and has no windows."""
     return settings.window_sentences + settings.window_step * (settings.min_windows - 1)
+
+
+def jumps(settings: Settings) -> bool:
+    """Whether fewer windows are stored than a text has."""
+    return settings.window_step > 1 or settings.dynamic_jumping
+
+
+def _read(kept: str) -> Numbers:
+    return np.array(kept.split("-") if kept else [], np.int64)
 
 
 def _signed(lengths: Numbers, starts: Numbers, settings: Settings) -> Signed:
@@ -104,7 +140,7 @@ def window_starts(lengths: Numbers, settings: Settings) -> Numbers:
 def indexed(lengths: Numbers, starts: Numbers, settings: Settings) -> Numbers:
     """Those of the windows that are stored: every SW-th, without repeats where jumping is dynamic.
 
-    Both are schemes of the index alone; a query slides by one (`copies`).
+    Both are schemes of the index alone; a query slides by one.
     """
     step = settings.window_step
     if step > 1:
@@ -136,6 +172,22 @@ class Run:
     a: int
     b: int
     windows: int
+
+
+def _most_on_a_diagonal(a: list[int], b: list[int], stored: Sequence[int], size: int) -> int:
+    """Of the windows of `a` that begin at `stored`, the most in one stretch equal to one of `b`."""
+    places: dict[Window, list[int]] = {}
+    for j in range(len(b) - size + 1):
+        places.setdefault(tuple(b[j : j + size]), []).append(j)
+    most = 0
+    reached: dict[int, tuple[int, int]] = {}  # diagonal -> where its last window began, how many
+    for i in stored:
+        for j in places.get(tuple(a[i : i + size]), ()):
+            before, count = reached.get(j - i, (i, 0))
+            unbroken = a[before:i] == b[before + j - i : j]
+            reached[j - i] = (i, count + 1 if unbroken else 1)
+            most = max(most, reached[j - i][1])
+    return most
 
 
 def runs(a: Sequence[object], b: Sequence[object]) -> Iterator[Run]:

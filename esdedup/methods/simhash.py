@@ -5,7 +5,8 @@ the hash is 1 and gives it where the bit is 0; a bit of the fingerprint is 1 whe
 positive. Vectors with a small angle between them differ in few bits. A fingerprint is stored in
 blocks: two that differ in fewer bits than there are blocks share at least one.
 
-Features are the stems of the text, or what the caller brings: names with weights, or a vector.
+Features are the stems of the text, the sum of its word vectors, or what the caller brings: names
+with weights, or a vector.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from esdedup.hashing import BASE_MIXED, Hashes, drawn
 from esdedup.methods.batch import Batch
+from esdedup.methods.vectors import vectors_of
 from esdedup.settings import Settings
 from esdedup.text import tokenise
 from esdedup.words import Terms, name_hash
@@ -50,7 +52,8 @@ def sign(batch: Batch, settings: Settings) -> list[int | None]:
     for place, features in given.items():
         signed[place] = _fingerprint(*features)
     if len(given) < len(signed):
-        for place, (hashes, weights) in enumerate(_features_of_words(batch, settings)):
+        features_of = _features_of_vectors if settings.simhash_vectors else _features_of_words
+        for place, (hashes, weights) in enumerate(features_of(batch, settings)):
             if place not in given:
                 signed[place] = _fingerprint(hashes, weights)
     return signed
@@ -145,6 +148,30 @@ def _features_of_words(batch: Batch, settings: Settings) -> Iterable[tuple[Hashe
     weights = _weights(terms.rarities[numbers], frequency, settings)
     bounds = np.searchsorted(distinct, np.arange(len(counts) + 1) << 32).tolist()
     return [(hashes[a:b], weights[a:b]) for a, b in itertools.pairwise(bounds)]
+
+
+def _features_of_vectors(batch: Batch, settings: Settings) -> Iterable[tuple[Hashes, Weights]]:
+    """The dimensions of the sum of the word vectors, each word weighted as its stem is.
+
+    All factors are whole numbers, and so is the sum: the same on every machine.
+    """
+    terms, tokens = batch.terms, batch.mixed_tokens
+    counts = np.diff(tokens.first)
+    texts = np.repeat(np.arange(len(counts)), counts)
+    _, one, distinct = np.unique(tokens.hashes, return_index=True, return_inverse=True)
+    table = vectors_of([tokens.word(place) for place in one.tolist()], settings.simhash_vectors)
+    times = _emphasis(batch, settings)
+    each = np.ones(len(distinct), np.int64) if times is None else times
+    weights = _weights(terms.rarities[terms.numbers], each, settings)
+    if settings.simhash_weights == "equal":  # a word counts once
+        pairs = texts * len(one) + distinct
+        weights[np.setdiff1d(np.arange(len(pairs)), np.unique(pairs, return_index=True)[1])] = 0
+    weights[~_kept(terms, texts, len(counts))] = 0
+    hashes = drawn(settings.seed, f"simhash{table.shape[1]}", table.shape[1])
+    return [
+        _quantised(hashes, weights[a:b] @ table[distinct[a:b]])
+        for a, b in itertools.pairwise(tokens.first.tolist())
+    ]
 
 
 def _kept(terms: Terms, texts: NDArray[np.int64], count: int) -> NDArray[np.bool_]:

@@ -15,5 +15,13 @@ from __future__ import annotations
 
 from esdedup.numbers.changes import NumberChange, changed_numbers
 from esdedup.numbers.finding import NumberContext, number_contexts
+from esdedup.numbers.written import WrittenNumbers, written
 
-__all__ = ["NumberChange", "NumberContext", "changed_numbers", "number_contexts"]
+__all__ = [
+    "NumberChange",
+    "NumberContext",
+    "WrittenNumbers",
+    "changed_numbers",
+    "number_contexts",
+    "written",
+]

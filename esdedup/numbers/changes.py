@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from esdedup.numbers.finding import (
-    MONEY,
-    PERCENT,
-    NumberContext,
-    scaled,
-)
-from esdedup.numbers.languages import (
-    words,
-)
+from esdedup.numbers.finding import NumberContext
+from esdedup.numbers.judging import MONEY, PERCENT
+from esdedup.numbers.languages import words
+from esdedup.numbers.reading import scaled
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,56 +4,40 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from esdedup.numbers.languages import (
-    AGE_AFTER,
-    AGE_BEFORE,
-    AGO_AFTER,
-    AGO_BEFORE,
-    CLOCK_AFTER,
-    CLOCK_BEFORE,
-    CURRENCIES,
-    DATE_JOINS,
-    FRACTIONS,
-    FURNITURE,
-    IDEOGRAPH_DATES,
-    LABELS,
-    MONEY_SUFFIXES,
-    MONTHS,
-    OLD_WORDS,
-    PERCENT_BEFORE,
-    PERCENT_FIRST,
-    PERCENT_SECOND,
-    PERCENT_WORDS,
-    SHORT_LABELS,
-    STREETS,
-    TIME_UNITS,
-    UNITS,
-    YEAR_UNITS,
-    Lexicon,
-    lexicon_of,
-    phrase,
-    words,
+from esdedup.numbers.chunks import NO_NUMBER, Reading
+from esdedup.numbers.judging import (
+    COUNT,
+    JOINS,
+    KIND,
+    KIND_BEFORE,
+    MONEY,
+    STREET,
+    is_not_a_count,
+    is_part_of_something,
+    kind_after,
+)
+from esdedup.numbers.reading import (
+    Number,
+    read_number,
+    read_suffix_and_scale,
+)
+from esdedup.numbers.surroundings import (
+    CONTEXT_WORDS,
+    Surroundings,
+    surroundings_of,
+    without_first,
+    without_last,
 )
 
-COUNT = "count"
-PERCENT = "percent"
-MONEY = "money"
-
-# Words kept on either side of a number: two decide, the third is for the reader and for ties.
-CONTEXT_WORDS = 3
 # Characters looked at on either side: about seven words, of which half are function words.
 WINDOW = 40
 # A page with more numbers is a table; bounds memory on hostile input.
 MAX_NUMBERS = 2000
-# From nine digits without separators on, a number is an identifier or a telephone number.
-MAX_PLAIN_DIGITS = 8
-MAX_DIGITS = 15
 
 
 class NumberContext(NamedTuple):
@@ -78,15 +62,8 @@ class NumberContext(NamedTuple):
         return cls._make(row)
 
 
-# Words, runs of digits and signs; without brackets, quotes and hyphens, which join or say nothing.
-_TOKEN = re.compile(r"\w+|[^\w \t\u00a0'\u2019\"()-]")
-_IDEOGRAPHIC_TOKEN = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+|[\n%。；]"
-)
-_BOUNDARIES = frozenset(".!?;\n。；")
 # Hard-wrapped text: a line that goes on in lower case is not a new paragraph.
 _WRAPPED_LINE = re.compile(r"\n[ \t]*(?=[a-z])")
-_LETTERS = re.compile(r"[^\W\d_]+[²³]?")
 # Languages printed with their own digits.
 _OWN_DIGITS = frozenset({"ar", "fa", "ur", "ps", "hi", "mr", "ne", "bn", "as", "my", "th"})
 _ANY_DIGIT = re.compile(r"[^\D0-9]")
@@ -94,21 +71,27 @@ _ANY_DIGIT = re.compile(r"[^\D0-9]")
 
 def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """All counts of the text in reading order; an unknown language is read by its digits only."""
-    lexicon = lexicon_of(_primary_language(lang))
+    around = surroundings_of(_primary_language(lang))
+    lexicon = around.lexicon
     original, folded = _fold(text, lexicon.lang)
     contexts: list[NumberContext] = []
+    readings, longest = around.numbers, around.longest_chunk
     resume = 0
     for position in _possible_starts(folded, lexicon.filters):
         if position < resume:
             continue
-        match = lexicon.number.match(folded, position)
-        if match is None:
+        space = folded.find(" ", position, position + longest)
+        reading = readings.get(folded[position - 1 : space]) if space > 0 else None
+        # Most places are words that only begin like a number.
+        if reading is NO_NUMBER:
             continue
-        resume = match.end()
-        number = _read_number(folded, match, lexicon)
+        number = _read(folded, position, space, reading, around)
         if number is None:
             continue
-        context, resume = _judge(original, folded, number, lexicon)
+        resume = number.end
+        if not number.value:
+            continue
+        context, resume = _judge(original, folded, number, around)
         if context is not None:
             contexts.append(context)
             if len(contexts) == MAX_NUMBERS:
@@ -147,464 +130,105 @@ def _possible_starts(folded: str, filters: tuple[bytes, ...]) -> list[int]:
     hits = separator[:last] & first[1 : last + 1]
     hits &= second[2 : last + 2]
     hits &= third[3:]
-    starts: list[int] = (np.flatnonzero(hits) + 1).tolist()
+    # Looking for true values costs a quarter of looking for bytes other than 0.
+    starts: list[int] = ((hits != 0).nonzero()[0] + 1).tolist()
     return starts
 
 
-@dataclass(slots=True)
-class _Number:
-    """A number as read, before it is judged by what stands around it."""
+def _read(
+    folded: str, start: int, space: int, reading: Reading | None, around: Surroundings
+) -> Number | None:
+    """The number at this place, without a value if it is a part of something else."""
+    if reading is None and space > 0:
+        reading = around.number(folded[start - 1 : space])
+    if (
+        reading is None
+        or reading.goes_on(folded[space + 1 : space + 4])
+        or folded[space + 1].isdigit()
+        or folded[start - 2].isdigit()
+    ):
+        return _read_in_place(folded, start, around)
+    length, value, plain, _ = reading
+    return Number(value, start, start + length, plain) if length else None
 
-    value: str
-    start: int
-    end: int
-    # Digits without any separator: these can be years, days, pages, identifiers.
-    plain: bool
 
-
-def _read_number(folded: str, match: re.Match[str], lexicon: Lexicon) -> _Number | None:
-    if match.lastindex == 1:
-        raw = match[1]
-        plain = raw.isdecimal()
-        value = _plain_value(raw) if plain else _separated_value(raw, lexicon)
+def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | None:
+    lexicon = around.lexicon
+    match = lexicon.number.match(folded, start)
+    if match is None:
+        return None
+    number = read_number(folded, match, lexicon)
+    if number is None:
+        return Number("", start, match.end(), False)
+    if is_part_of_something(folded, number):
+        number.value = ""
     else:
-        plain = False
-        value = _word_value(phrase(match[2]), lexicon.values)
-    return _Number(value, match.start(), match.end(), plain) if value else None
+        # Letters glued to the digits depend on the currency before them.
+        is_money = folded[number.end].isalpha() and _is_money(folded, start, around)
+        read_suffix_and_scale(folded, number, is_money, lexicon)
+    return number
 
 
-def _plain_value(raw: str) -> str:
-    """Leading zeros and long runs belong to identifiers and telephone numbers."""
-    if len(raw) > MAX_PLAIN_DIGITS or (raw[0] == "0" and len(raw) > 1):
-        return ""
-    return raw if raw.isascii() else "".join(str(unicodedata.decimal(digit)) for digit in raw)
+def _is_money(folded: str, start: int, around: Surroundings) -> bool:
+    before = around.tokens_before(_chunks_before(folded, start))
+    return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
 
 
-_GROUPING = re.compile("[ \u00a0\u202f\u2009'\u2019]")
+_new = tuple.__new__
 
 
-def _separated_value(raw: str, lexicon: Lexicon) -> str:
-    """Decide which marks group and which one is decimal; "" for dates, versions and the like."""
-    if len(raw) > 2 * MAX_DIGITS:
-        return ""
-    raw = _GROUPING.sub("", raw)
-    whole, mark, fraction = raw, "", ""
-    last = max(raw.rfind("."), raw.rfind(","))
-    if last >= 0 and _is_decimal_mark(raw, last, lexicon):
-        whole, mark, fraction = raw[:last], raw[last], raw[last + 1 :]
-    groups = whole.replace(",", ".").split(".")
-    mixed = mark in whole if mark else "." in whole and "," in whole
-    if mixed or not _groups_digits(groups):
-        return ""
-    return _decimal("".join(groups), fraction)
+def _chunks_before(folded: str, start: int) -> list[str]:
+    """The text before a number, from a space on, so that no word is cut."""
+    begin = folded.find(" ", start - WINDOW, start) if start > WINDOW else 0
+    return folded[begin if begin >= 0 else start - WINDOW : start].split(" ")
 
 
-def _is_decimal_mark(raw: str, last: int, lexicon: Lexicon) -> bool:
-    mark = raw[last]
-    if raw.count(mark) > 1:
-        return False
-    other = "," if mark == "." else "."
-    if other in raw or len(raw) - last != 4 or last > 3 or raw[0] == "0":
-        return True
-    # Three digits behind a lone mark: the language decides.
-    return mark == lexicon.decimal and not lexicon.both_marks_group
+def _chunks_after(folded: str, end: int) -> list[str]:
+    stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
+    return folded[end : stop if stop > 0 else end + WINDOW].split(" ")
 
 
-def _groups_digits(groups: Sequence[str]) -> bool:
-    """1,234,567 and the Indian 12,34,567, but not 10.4.8 or 12.03.2026."""
-    if len(groups) == 1:
-        return len(groups[0]) <= MAX_DIGITS
-    inner = groups[1:-1]
+def _is_told(value: str, told: int, after: list[str], around: Surroundings) -> bool:
+    """Whether the words beside a number may tell that it is no count."""
+    first, second = (0, 1) if after[0] else (1, 2)
+    told += around.tells_after(after[first])
     return (
-        len(groups) <= 5
-        and 1 <= len(groups[0]) <= 3
-        and len(groups[-1]) == 3
-        and all(2 <= len(group) <= 3 for group in inner)
+        told > JOINS
+        or len(value) == 4
+        or (told == JOINS and len(value) < 3)
+        or (len(after) > second and around.tells_after(after[second]) == STREET)
     )
-
-
-def _decimal(whole: str, fraction: str) -> str:
-    whole = whole.lstrip("0") or "0"
-    fraction = fraction.rstrip("0")
-    return f"{whole}.{fraction}" if fraction else whole
-
-
-def _word_value(phrase: str, values: Mapping[str, int]) -> str:
-    value = values.get(phrase)
-    if value is not None:
-        return str(value)
-    # Hundreds and the rest: the longest beginning that is a full hundred.
-    for cut in range(len(phrase) - 1, 1, -1):
-        hundreds = values.get(phrase[:cut].rstrip())
-        if hundreds is not None and 100 <= hundreds < 1000:
-            rest = phrase[cut:].strip()
-            below = values.get(rest.removeprefix("and ").removeprefix("e "))
-            if below is not None:
-                return str(hundreds + below)
-    return ""
-
-
-def scaled(value: str, power: int) -> str:
-    whole, _, fraction = value.partition(".")
-    fraction = fraction.ljust(power, "0")
-    return _decimal(whole + fraction[:power], fraction[power:])
-
-
-# --- Judging --------------------------------------------------------------------------------------
 
 
 def _judge(
-    original: str, folded: str, number: _Number, lexicon: Lexicon
+    original: str, folded: str, number: Number, around: Surroundings
 ) -> tuple[NumberContext | None, int]:
     """The count at this place, or None; and where to read on."""
-    if _is_part_of_something(folded, number):
-        return None, number.end
-    start = number.start
-    # From a space to a space, so that no word is cut.
-    begin = folded.find(" ", start - WINDOW, start) if start > WINDOW else 0
-    before = _tokens(folded[max(begin, start - WINDOW, 0) : start], lexicon)
-    before.reverse()
+    left = _chunks_before(folded, number.start)
     kind, currency = COUNT, ""
-    if before and before[0] in _KIND_BEFORE:
-        kind, currency = _KIND_BEFORE[before[0]]
-        before = before[1:]
-    _read_suffix_and_scale(folded, number, kind, lexicon)
+    told = around.tells_before(left[-1] or left[-2])
+    if told >= KIND:
+        known = told == KIND and left[-1] in KIND_BEFORE
+        before = [left[-1]] if known else around.tokens_before(left)
+        if before and before[0] in KIND_BEFORE:
+            kind, currency = KIND_BEFORE[before[0]]
+            left = without_last(left, before[0])
     end = number.end
-    if not number.value:
-        return None, end
-    stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
-    after = _tokens(folded[end : max(stop, end + WINDOW)], lexicon)
-    if kind == COUNT:
-        kind, currency, used = _kind_after(after)
-        if kind == COUNT and _is_not_a_count(original, folded, number, before, after):
-            return None, end
+    right = _chunks_after(folded, end)
+    if kind == COUNT and _is_told(number.value, told, right, around):
+        after = around.tokens_after(right)
+        kind, currency, used = kind_after(after)
+        if kind == COUNT:
+            before = around.tokens_before(left)
+            if is_not_a_count(original, folded, number, before, after):
+                return None, end
+        for token in after[:used]:
+            right = without_first(right, token)
         if used == 2:
             # In "pour cent" the second word is a number of its own.
             end = folded.find(after[1], end) + len(after[1])
-        after = after[used:]
-    left = _content_words(before, 1, lexicon)
-    left.reverse()
-    right = _content_words(after, -1, lexicon)
+    words = around.words_after(right)
     if currency:
-        right = [currency, *right[: CONTEXT_WORDS - 1]]
-    return NumberContext(number.value, kind, " ".join(left), " ".join(right)), end
-
-
-# Kind and currency by what stands in front: "$12", "EUR 12", "%42,9", "yüzde 42,9".
-_KIND_BEFORE: Mapping[str, tuple[str, str]] = {
-    **{word: (MONEY, code) for word, code in CURRENCIES.items()},
-    **dict.fromkeys(PERCENT_BEFORE, (PERCENT, "")),
-}
-_OF = words("de d di")
-_KIND_AFTER = PERCENT_WORDS | PERCENT_FIRST | CURRENCIES.keys() | _OF
-
-
-def _kind_after(after: list[str]) -> tuple[str, str, int]:
-    """Kind and currency by what stands behind, and how many tokens said so."""
-    if not after or after[0] not in _KIND_AFTER:
-        return COUNT, "", 0
-    first = after[0]
-    if first in PERCENT_WORDS:
-        return PERCENT, "", 1
-    if first in CURRENCIES:
-        return MONEY, CURRENCIES[first], 1
-    if len(after) > 1:
-        second = after[1]
-        if first in PERCENT_FIRST and second in PERCENT_SECOND:
-            return PERCENT, "", 2
-        if first in _OF and second in CURRENCIES:
-            return MONEY, CURRENCIES[second], 2
-    return COUNT, "", 0
-
-
-def _tokens(window: str, lexicon: Lexicon) -> list[str]:
-    if lexicon.ideographic:
-        return _IDEOGRAPHIC_TOKEN.findall(window)
-    tokens: list[str] = []
-    append = tokens.append
-    # Most pieces are plain words: a fifth quicker than the pattern over the whole window.
-    for piece in window.split(" "):
-        if piece.isalpha():
-            append(piece)
-        elif piece:
-            tokens += _TOKEN.findall(piece)
-    return tokens
-
-
-def _content_words(tokens: list[str], abbreviated: int, lexicon: Lexicon) -> list[str]:
-    """The nearest content words, up to the end of the sentence.
-
-    `abbreviated` is the step to the word a full stop belongs to: behind a single letter it is an
-    abbreviation ("U.S. soldiers").
-    """
-    words: list[str] = []
-    ignored, values, ideographic = lexicon.ignored, lexicon.values, lexicon.ideographic
-    for index, token in enumerate(tokens):
-        if len(token) < 3:
-            if token in _BOUNDARIES:
-                if token == "." and _is_letter(tokens, index + abbreviated):
-                    continue
-                break
-            # Up to two letters: prepositions, articles, suffixes behind an apostrophe.
-            if not ideographic:
-                continue
-        if token in ignored:
-            continue
-        if token in values or token[0] <= "9":
-            if words:
-                break
-            continue
-        words.append(token)
-        if len(words) == CONTEXT_WORDS:
-            break
-    return words
-
-
-def _is_letter(tokens: list[str], index: int) -> bool:
-    return 0 <= index < len(tokens) and len(tokens[index]) == 1 and tokens[index].isalpha()
-
-
-def _is_part_of_something(folded: str, number: _Number) -> bool:
-    """Glued to a name, a score, a ratio, a time, an address: "F-16", "2-1", "1/5", "10:30"."""
-    left, right = folded[number.start - 1], folded[number.end]
-    if left in "-–—/:.,+#@&=\\'’" and (left in "+#'’" or folded[number.start - 2].isalnum()):
-        return True
-    if right in "-–/:.@_\\" and folded[number.end + 1].isdigit():
-        return True
-    if right == "." and folded[number.end + 1].isalpha():
-        return True
-    if left == "\n" and (right == "\n" or (right in ".)" and number.plain)):
-        return True
-    if left == "(" and right == ")":
-        return len(number.value) < 3 or folded[number.end + 2].isdigit()
-    # Neighbouring runs of digits are telephone numbers, tables or page links.
-    return folded[number.start].isdigit() and (
-        (right in " \u00a0" and folded[number.end + 1].isdigit())
-        or (left in " \u00a0" and folded[number.start - 2].isdigit())
-    )
-
-
-def _read_suffix_and_scale(folded: str, number: _Number, kind: str, lexicon: Lexicon) -> None:
-    """Take in "12'si", "$3bn", "12km", "1.2 million", "12 bin 500"; ordinals lose their value."""
-    right = folded[number.end]
-    if right in "'’":
-        suffix = _LETTERS.match(folded, number.end + 1)
-        number.end = suffix.end() if suffix else number.end
-    elif right.isalpha() and not lexicon.ideographic:
-        _read_glued(folded, number, kind, lexicon)
-    elif (
-        folded[number.end + 1] in lexicon.scale_initials
-        or lexicon.ideographic
-        or number.value == "1000"
-    ):
-        _read_scales(folded, number, lexicon)
-
-
-def _read_glued(folded: str, number: _Number, kind: str, lexicon: Lexicon) -> None:
-    suffix = _LETTERS.match(folded, number.end)
-    letters = suffix[0] if suffix else ""
-    if letters in lexicon.scales:
-        _read_scales(folded, number, lexicon)
-    elif letters in MONEY_SUFFIXES and (kind == MONEY or letters in {"bn", "mn", "tn"}):
-        number.value = scaled(number.value, MONEY_SUFFIXES[letters])
-        number.end += len(letters)
-        number.plain = False
-    elif letters in UNITS or letters in CURRENCIES or letters in PERCENT_WORDS:
-        number.plain = False
-    else:
-        number.value = ""
-        number.end += len(letters)
-
-
-_SHORT_SCALES = words("mio mrd mln mill")
-_SCALE = re.compile(r"[\s-]?([^\W\d_]+)")
-_IDEOGRAPHIC_SCALE = re.compile(r"([^\W\d_])")
-
-
-def _read_scales(folded: str, number: _Number, lexicon: Lexicon) -> None:
-    """Multiply by the scale words that follow, and add smaller numbers right behind them."""
-    power, end = _scale_behind(folded, number.end, lexicon)
-    if power == 0:
-        # "bin 200", "mil doscientos": a thousand without a number before it.
-        if number.value != "1000" or folded[number.start].isdigit():
-            return
-        number.value, power = "1", 3
-    number.value = scaled(number.value, power)
-    number.end, number.plain = end, False
-    while "." not in number.value and folded[end] in " \u00a0":
-        match = lexicon.number.match(folded, end + 1)
-        smaller = _read_number(folded, match, lexicon) if match else None
-        if smaller is None or "." in smaller.value:
-            return
-        below = power
-        power, end = _scale_behind(folded, smaller.end, lexicon)
-        addend = scaled(smaller.value, power)
-        if len(addend) > below:
-            return
-        number.value = str(int(number.value) + int(addend))
-        number.end = end
-
-
-def _scale_behind(folded: str, end: int, lexicon: Lexicon) -> tuple[int, int]:
-    """The power of ten of up to two scale words ("mil millones"), and where they end."""
-    pattern = _IDEOGRAPHIC_SCALE if lexicon.ideographic else _SCALE
-    power = 0
-    for _ in range(2):
-        word = pattern.match(folded, end)
-        if word is None or word[1] not in lexicon.scales:
-            break
-        power += lexicon.scales[word[1]]
-        end = word.end()
-        if folded[end] == "." and word[1] in _SHORT_SCALES:
-            end += 1
-    return power, end
-
-
-def _is_not_a_count(
-    original: str, folded: str, number: _Number, before: list[str], after: list[str]
-) -> bool:
-    """Dates, times, ages, names and page furniture, told by the words next to the number."""
-    previous = before[0] if before else "\n"
-    following = after[0] if after else "\n"
-    if not (
-        previous in _TELLING_BEFORE
-        or following in _TELLING_AFTER
-        or previous[0] in "0123456789"
-        or following[0] in "0123456789c"
-        or len(number.value) == 4
-        or (len(after) > 1 and after[1] in STREETS)
-    ):
-        return False
-    if number.plain and (
-        previous in LABELS
-        or (previous == "." and before[1:2] != [] and before[1] in SHORT_LABELS)
-        or _is_year(number.value, previous, following)
-        or _is_date(original, folded, number, before, after)
-        or following in FURNITURE
-        or following.startswith("comment")
-        or following in IDEOGRAPH_DATES
-        or (len(after) > 1 and after[1] in STREETS)
-    ):
-        return True
-    return (
-        _is_clock_time(number, previous, after)
-        or _is_age(previous, before, after)
-        or _is_time_ago(before, after)
-        or following in FRACTIONS
-        or (previous == "of" and _is_page_of_pages(before))
-    )
-
-
-# Most counts have none of these beside them and need no further look.
-_TELLING_BEFORE = (
-    LABELS | MONTHS | DATE_JOINS | CLOCK_BEFORE | AGE_BEFORE | AGO_BEFORE | frozenset(".")
-)
-_TELLING_AFTER = (
-    FURNITURE
-    | IDEOGRAPH_DATES
-    | MONTHS
-    | DATE_JOINS
-    | CLOCK_AFTER
-    | AGE_AFTER
-    | YEAR_UNITS
-    | TIME_UNITS
-    | FRACTIONS
-    | frozenset({"a", "p", "o", "."})
-)
-
-# Nouns that make a four-digit number a count and not a year.
-_COUNTED = words(
-    "people persons cases deaths dead victims patients infections personnes cas morts décès "
-    "menschen fälle tote personen personas casos muertos muertes kişi vaka ölü can hasta pessoas "
-    "mortos persone casi morti mensen gevallen doden"
-)
-_YEAR_BEFORE = words("in since by from during until of en depuis seit im año de desde dal sinds")
-
-
-def _is_year(value: str, previous: str, following: str) -> bool:
-    if len(value) != 4 or not "1500" <= value <= "2100":
-        return False
-    if following in _COUNTED and previous not in _YEAR_BEFORE:
-        return False
-    # Before 1900 a year stands behind a preposition, a comma or a bracket.
-    return value >= "1900" or previous in _YEAR_BEFORE
-
-
-def _is_date(
-    original: str, folded: str, number: _Number, before: list[str], after: list[str]
-) -> bool:
-    if len(number.value) > 2 or int(number.value) > 31:
-        return False
-    if _month_follows(after) and not _is_modal_may(original, folded, number, after):
-        return True
-    if before[:1] == ["."]:
-        # "Sept. 12" is a date, "in September. 12 people" is not.
-        return before[1:2] != [] and before[1] in _SHORT_MONTHS
-    for token in before[:4]:
-        if token in MONTHS:
-            return True
-        if token not in DATE_JOINS and not token[0].isdigit():
-            return False
-    return False
-
-
-_SHORT_MONTHS = words("jan feb mar apr jun jul aug sep sept oct nov dec janv févr avr juil déc")
-
-
-def _month_follows(after: list[str]) -> bool:
-    """ "12 March", "12 de marzo", "12. März", "12 and 13 March"."""
-    for token in after[:3]:
-        if token in MONTHS:
-            return True
-        if token not in DATE_JOINS and token != "." and not token[0].isdigit():
-            return False
-    return False
-
-
-def _is_modal_may(original: str, folded: str, number: _Number, after: list[str]) -> bool:
-    """ "17 may have died": the month has a capital."""
-    if after[0] != "may":
-        return False
-    position = folded.find("may", number.end)
-    return original[position] == "m"
-
-
-def _is_clock_time(number: _Number, previous: str, after: list[str]) -> bool:
-    if len(number.value) > 5:
-        return False
-    following = after[0] if after else ""
-    if following in CLOCK_AFTER or previous in CLOCK_BEFORE:
-        return True
-    if following in {"a", "p"}:
-        return "m" in after[1:3]
-    return following == "o" and after[1:2] == ["clock"]
-
-
-def _is_age(previous: str, before: list[str], after: list[str]) -> bool:
-    following = after[0] if after else ""
-    if following == ",":
-        # "John Smith, 45, of Leeds"
-        return previous == ","
-    if previous in AGE_BEFORE or following in AGE_AFTER:
-        return True
-    if following in YEAR_UNITS:
-        return (len(after) > 1 and after[1] in OLD_WORDS) or (
-            len(before) > 1 and before[1] in AGE_BEFORE
-        )
-    return False
-
-
-def _is_time_ago(before: list[str], after: list[str]) -> bool:
-    """ "3 hours ago", "il y a 3 heures", "vor 3 Stunden", "5 min read"."""
-    if not after or after[0] not in TIME_UNITS:
-        return False
-    if len(after) > 1 and after[1] in AGO_AFTER:
-        return True
-    return bool(before) and (before[0] in AGO_BEFORE or before[:3] == ["a", "y", "il"])
-
-
-def _is_page_of_pages(before: list[str]) -> bool:
-    return len(before) > 2 and before[1][0].isdigit() and before[2] in LABELS
-
-
-# --- Comparing ------------------------------------------------------------------------------------
+        words = [currency, *words[: CONTEXT_WORDS - 1]]
+    found = number.value, kind, around.words_before(left), " ".join(words)
+    return _new(NumberContext, found), end

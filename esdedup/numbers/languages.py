@@ -243,6 +243,10 @@ _IDEOGRAPHIC = frozenset({"zh", "ja"})
 IDEOGRAPH_DATES = frozenset("年月日時时点點分岁歳才号號")
 
 
+# Where a sentence ends, and with it the context of a number.
+BOUNDARIES = frozenset(".!?;\n。；")
+
+
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """A language ready for use: compiled patterns and lookup tables."""
@@ -254,9 +258,14 @@ class Lexicon:
     number: re.Pattern[str]
     values: Mapping[str, int]
     scales: Mapping[str, int]
-    scale_initials: frozenset[str]
-    # Words that never serve as context.
+    scale_beginnings: frozenset[str]  # two letters
+    # Numbers of several words: all but the last of these; up to three letters of the others.
+    openings: frozenset[str]
+    continuations: frozenset[str]
+    scale_openings: frozenset[str]
+    # Words that never serve as context, and those with the number words.
     ignored: frozenset[str]
+    passed_over: frozenset[str]
     ideographic: bool
 
 
@@ -269,8 +278,10 @@ def lexicon_of(lang: str) -> Lexicon:
     rules = _RULES.get(lang, _UNKNOWN)
     values = _number_words(rules)
     scales = {**SCALES, **(rules.scales or {})}
+    ignored = words(rules.stop_words) | MONTHS | scales.keys()
     ideographic = lang in _IDEOGRAPHIC
     lead = r"(?<![a-z\d_])" if ideographic else r"(?<!\w)"
+    scale_openings = frozenset(word[:3] for word in scales)
     alternatives = _DIGITS
     if values:
         alternatives += f"|({_word_pattern(values, rules)})"
@@ -282,8 +293,13 @@ def lexicon_of(lang: str) -> Lexicon:
         number=re.compile(f"{lead}(?:{alternatives})"),
         values=values,
         scales=scales,
-        ignored=words(rules.stop_words) | MONTHS | scales.keys(),
-        scale_initials=frozenset(word[0] for word in scales),
+        ignored=ignored,
+        passed_over=ignored | values.keys() | BOUNDARIES,
+        scale_beginnings=frozenset(word[:2] for word in scales),
+        scale_openings=scale_openings,
+        openings=frozenset(_openings(values)),
+        continuations=scale_openings
+        | {part[:3] for word in values for part in ("and", *word.split())},
         ideographic=ideographic,
     )
 
@@ -344,6 +360,13 @@ def _number_words(rules: _Rules) -> dict[str, int]:
     return values
 
 
+def _openings(values: Iterable[str]) -> Iterable[str]:
+    for word in values:
+        parts = word.split()
+        for count in range(1, len(parts)):
+            yield " ".join(parts[:count])
+
+
 def phrase(words: str) -> str:
     return " ".join(words.lower().replace("-", " ").split())
 
@@ -383,6 +406,3 @@ def _trie_node(node: Mapping[str, object]) -> str:
     if len(branches) == 1 and "" not in node:
         return branches[0]
     return f"(?:{'|'.join(branches)})" + ("?" if "" in node else "")
-
-
-# --- Finding ------------------------------------------------------------------------------------

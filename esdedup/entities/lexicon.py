@@ -1,0 +1,116 @@
+"""What is known of every word of a batch, by its hash: most words never become strings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esdedup.entities.gazetteers import Knowledge, code_of, knowledge
+from esdedup.hashing import BASE_MIXED, Hashes
+from esdedup.text import Tokens, code_points
+
+# Places for words seen, a power of two: the vocabulary of some ten thousand articles. A word
+# whose place is taken drives the other out, so that the size is bounded and nothing is searched.
+_PLACES = 1 << 18
+_SHIFT = np.uint64(64 - 18)
+_ODD = np.uint64(0xC4CEB9FE1A85EC53)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The knowledge of one language with what finding it by hash needs."""
+
+    knowledge: Knowledge
+    salt: int
+    names: Hashes  # names of several words, by hash in ascending order
+    name_flags: NDArray[np.int64]
+
+
+def flags_of(tokens: Tokens, lexicons: Sequence[Lexicon]) -> NDArray[np.int64]:
+    """Flags of all words, each text in its language."""
+    with _lock:
+        return _seen.flags(tokens, lexicons)
+
+
+def lexicon(lang: str | None) -> Lexicon:
+    return _lexicon(code_of(lang))
+
+
+@cache
+def _lexicon(code: str) -> Lexicon:
+    known = knowledge(code)
+    hashes = polynomials([*known.names])
+    order = np.argsort(hashes)
+    flags = np.fromiter(known.names.values(), np.int64, len(hashes))
+    digest = hashlib.blake2b(code.encode(), digest_size=8).digest()
+    salt = int.from_bytes(digest, "little")
+    return Lexicon(known, salt, hashes[order], flags[order])
+
+
+def polynomials(names: Sequence[str]) -> Hashes:
+    """h = h * base + code point over the characters of each name, all names at once."""
+    out = np.zeros(len(names), np.uint64)
+    longest = max(map(len, names), default=0)
+    padded = code_points("".join(name.ljust(longest, "\0") for name in names))
+    letters = padded.reshape(len(names), longest).astype(np.uint64)
+    for column in letters.T:
+        is_there = column != 0
+        out[is_there] = out[is_there] * np.uint64(BASE_MIXED) + column[is_there]
+    return out
+
+
+class _Seen:
+    """Words met before, by hash and language."""
+
+    def __init__(self) -> None:
+        self._keys = np.zeros(_PLACES, np.uint64)
+        self._flags = np.zeros(_PLACES, np.int64)
+
+    def flags(self, tokens: Tokens, lexicons: Sequence[Lexicon]) -> NDArray[np.int64]:
+        salts = np.array([one.salt for one in lexicons], np.uint64)
+        if len({one.salt for one in lexicons}) == 1:
+            keys = tokens.hashes + salts[0]
+        else:
+            keys = tokens.hashes + np.repeat(salts, np.diff(tokens.first))
+        places = _places(keys)
+        out = self._flags[places]
+        unseen = np.flatnonzero(self._keys[places] != keys)
+        if len(unseen):
+            out[unseen] = self._learnt(tokens, lexicons, keys[unseen], unseen)
+        return out
+
+    def _learnt(
+        self,
+        tokens: Tokens,
+        lexicons: Sequence[Lexicon],
+        keys: Hashes,
+        unseen: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        distinct, one, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        texts = np.searchsorted(tokens.first, unseen[one], side="right") - 1
+        flags = np.fromiter(
+            (
+                lexicons[text].knowledge.flags(tokens.word(word))
+                for word, text in zip(unseen[one].tolist(), texts.tolist(), strict=True)
+            ),
+            np.int64,
+            len(distinct),
+        )
+        places = _places(distinct)
+        self._keys[places], self._flags[places] = distinct, flags
+        return flags[inverse]
+
+
+def _places(keys: Hashes) -> NDArray[np.int64]:
+    """By the high bits of a product, on which all bits of the key have their say."""
+    return (keys * _ODD >> _SHIFT).view(np.int64)
+
+
+_seen = _Seen()
+_lock = Lock()

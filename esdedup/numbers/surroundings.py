@@ -1,0 +1,243 @@
+"""The words around a number: tokens, and the content words that are kept as its context.
+
+News repeats its words, so what a word means beside a number is looked up, not worked out again.
+What is remembered is a chunk, the text between two spaces ("killed,", "u.s."): tokens never span
+a space, and splitting at spaces costs a sixth of splitting into tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TypeVar
+
+from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
+from esdedup.numbers.judging import tells_after, tells_before
+from esdedup.numbers.languages import BOUNDARIES, Lexicon, lexicon_of
+
+# Words kept on either side of a number: two decide, the third is for the reader and for ties.
+CONTEXT_WORDS = 3
+# Tokens on a side that judging looks at.
+TELLING_TOKENS = 4
+# Chunks remembered for a language in each table: a few megabytes.
+MAX_REMEMBERED = 1 << 15
+
+# Words, runs of digits and signs; without brackets, quotes and hyphens, which join or say nothing.
+_TOKEN = re.compile(r"\w+|[^\w \t\u00a0'\u2019\"()-]")
+_IDEOGRAPHIC_TOKEN = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+|[\n%。；]"
+)
+
+# Steps that are no content words (which begin with a letter): the end of a sentence, another
+# number, and a full stop that may belong to a letter in the chunk before.
+_END, _NUMBER, _OPEN = ".", "0", "-"
+
+Value = TypeVar("Value")
+
+
+class Surroundings:
+    """What the words of a language mean beside a number.
+
+    The tables are plain dictionaries asked with `get`, which the interpreter answers quicker than
+    a subclass that fills itself.
+    """
+
+    __slots__ = (
+        "_beyond",
+        "_kept",
+        "_steps",
+        "_tokens",
+        "after",
+        "before",
+        "lexicon",
+        "longest_chunk",
+        "numbers",
+    )
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self.lexicon = lexicon
+        # Without spaces between words, no chunk comes twice.
+        self._kept = 0 if lexicon.ideographic else MAX_REMEMBERED
+        self.longest_chunk = 0 if lexicon.ideographic else LONGEST_CHUNK
+        # Numbers by the chunk and the character before it; None where the neighbours decide.
+        self.numbers: dict[str, Reading | None] = {}
+        self.before: dict[str, int] = {}
+        self.after: dict[str, int] = {}
+        self._tokens: dict[str, list[str]] = {}
+        # Chunks of one content word, or "" for those passed over; and the steps of all others.
+        self._steps: dict[str, str] = {}
+        self._beyond: dict[str, tuple[str, ...]] = {}
+
+    def number(self, chunk: str) -> Reading | None:
+        if chunk in self.numbers:
+            return self.numbers[chunk]
+        return self._keep(self.numbers, chunk, read_chunk(chunk, self.lexicon))
+
+    def tells_before(self, chunk: str) -> int:
+        told = self.before.get(chunk)
+        if told is None:
+            told = self._keep(self.before, chunk, tells_before(self.tokens(chunk)))
+        return told
+
+    def tells_after(self, chunk: str) -> int:
+        told = self.after.get(chunk)
+        if told is None:
+            told = self._keep(self.after, chunk, tells_after(self.tokens(chunk)))
+        return told
+
+    def _keep(self, table: dict[str, Value], chunk: str, value: Value) -> Value:
+        if self._kept:
+            if len(table) >= self._kept:
+                table.clear()
+            table[chunk] = value
+        return value
+
+    def tokens(self, chunk: str) -> list[str]:
+        tokens = self._tokens.get(chunk)
+        if tokens is None:
+            pattern = _IDEOGRAPHIC_TOKEN if self.lexicon.ideographic else _TOKEN
+            tokens = self._keep(self._tokens, chunk, pattern.findall(chunk))
+        return tokens
+
+    def tokens_before(self, chunks: list[str]) -> list[str]:
+        """The tokens that can tell what a number is, nearest first."""
+        known = self._tokens.get
+        tokens: list[str] = []
+        for chunk in reversed(chunks):
+            if chunk:
+                tokens += (known(chunk) or self.tokens(chunk))[::-1]
+                if len(tokens) >= TELLING_TOKENS:
+                    break
+        return tokens
+
+    def tokens_after(self, chunks: list[str]) -> list[str]:
+        known = self._tokens.get
+        tokens: list[str] = []
+        for chunk in chunks:
+            if chunk:
+                tokens += known(chunk) or self.tokens(chunk)
+                if len(tokens) >= TELLING_TOKENS:
+                    break
+        return tokens
+
+    def words_before(self, chunks: list[str]) -> str:
+        """The nearest content words of the sentence."""
+        step_of = self._steps.get
+        words: list[str] = []
+        for place, chunk in enumerate(reversed(chunks), 1):
+            step = step_of(chunk)
+            if step:
+                words.append(step)
+                if len(words) == CONTEXT_WORDS:
+                    break
+            elif step is None:
+                steps = self._steps_beyond(chunk)
+                if steps and steps[0] == _OPEN:
+                    steps = self._closed(steps, chunks[:-place])
+                if _ended(steps[::-1], words):
+                    break
+        words.reverse()
+        return " ".join(words)
+
+    def words_after(self, chunks: list[str]) -> list[str]:
+        step_of = self._steps.get
+        words: list[str] = []
+        for place, chunk in enumerate(chunks):
+            step = step_of(chunk)
+            if step:
+                words.append(step)
+                if len(words) == CONTEXT_WORDS:
+                    break
+            elif step is None:
+                steps = self._steps_beyond(chunk)
+                if steps and steps[0] == _OPEN:
+                    steps = self._closed(steps, chunks[:place])
+                if _ended(steps, words):
+                    break
+        return words
+
+    def _closed(self, steps: tuple[str, ...], preceding: list[str]) -> tuple[str, ...]:
+        """The steps of a chunk, where the full stop that opens it has found its word."""
+        for chunk in reversed(preceding):
+            if tokens := self.tokens(chunk):
+                return steps[1:] if _is_letter(tokens[-1]) else (_END, *steps[1:])
+        return (_END, *steps[1:])
+
+    def _steps_beyond(self, chunk: str) -> tuple[str, ...]:
+        """The steps of a chunk that is not in the table of single words."""
+        steps = self._beyond.get(chunk)
+        if steps is None:
+            steps = self._read_steps(chunk)
+            if not steps:
+                self._keep(self._steps, chunk, "")
+            elif len(steps) == 1 and steps[0] > "9":
+                self._keep(self._steps, chunk, steps[0])
+            else:
+                self._keep(self._beyond, chunk, steps)
+        return steps
+
+    def _read_steps(self, chunk: str) -> tuple[str, ...]:
+        steps: list[str] = []
+        previous = ""
+        for token in self.tokens(chunk):
+            if token != ".":
+                steps.append(self._token_step(token))
+            elif not previous:
+                steps.append(_OPEN)
+            elif not _is_letter(previous):
+                steps.append(_END)
+            previous = token
+        return tuple(filter(None, steps))
+
+    def _token_step(self, token: str) -> str:
+        """A content word, `_END`, `_NUMBER`, or "" for what is passed over."""
+        lexicon = self.lexicon
+        # Up to two letters: prepositions, articles, suffixes behind an apostrophe.
+        is_long = lexicon.ideographic or len(token) > 2
+        if is_long and token not in lexicon.passed_over and token[0] > "9":
+            return token
+        if token in BOUNDARIES:
+            return _END
+        return _NUMBER if is_long and token not in lexicon.ignored else ""
+
+
+def _ended(steps: tuple[str, ...], words: list[str]) -> bool:
+    """Take in the steps; whether the context ends with them."""
+    for step in steps:
+        if step == _END:
+            return True
+        if step == _NUMBER:
+            # The words behind another number are its own.
+            if words:
+                return True
+        else:
+            words.append(step)
+            if len(words) == CONTEXT_WORDS:
+                return True
+    return False
+
+
+def _is_letter(token: str) -> bool:
+    """Behind a single letter a full stop is an abbreviation: "U.S. soldiers"."""
+    return len(token) == 1 and token.isalpha()
+
+
+def without_last(chunks: list[str], token: str) -> list[str]:
+    """The chunks without their last token, which is this one."""
+    while token not in chunks[-1]:
+        del chunks[-1]
+    chunks[-1] = chunks[-1].rpartition(token)[0]
+    return chunks
+
+
+def without_first(chunks: list[str], token: str) -> list[str]:
+    """The chunks without their first token, which is this one."""
+    while token not in chunks[0]:
+        del chunks[0]
+    chunks[0] = chunks[0].partition(token)[2]
+    return chunks
+
+
+@lru_cache(maxsize=64)
+def surroundings_of(lang: str) -> Surroundings:
+    return Surroundings(lexicon_of(lang))

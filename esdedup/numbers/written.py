@@ -1,0 +1,59 @@
+"""The counts of a text in the form they are stored and sent in, read only when asked for.
+
+Of most articles nobody asks: a count is looked at when another article is nearly the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from esdedup.numbers.finding import NumberContext
+
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
+class WrittenNumbers(Sequence[NumberContext]):
+    """A sequence of counts behind their JSON, `[[value, kind, before, after], ...]`."""
+
+    __slots__ = ("_numbers", "json")
+
+    def __init__(self, json: str) -> None:
+        self.json = json
+        self._numbers: tuple[NumberContext, ...] | None = () if json == "[]" else None
+
+    def _read(self) -> tuple[NumberContext, ...]:
+        if self._numbers is None:
+            self._numbers = tuple(map(NumberContext.from_json, json.loads(self.json)))
+        return self._numbers
+
+    @overload
+    def __getitem__(self, index: int) -> NumberContext: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[NumberContext, ...]: ...
+    def __getitem__(self, index: int | slice) -> NumberContext | tuple[NumberContext, ...]:
+        return self._read()[index]
+
+    def __len__(self) -> int:
+        return len(self._read())
+
+    def __iter__(self) -> Iterator[NumberContext]:
+        return iter(self._read())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._read() == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._read())
+
+    def __repr__(self) -> str:
+        return f"WrittenNumbers({self.json!r})"
+
+    def __reduce__(self) -> tuple[type[WrittenNumbers], tuple[str]]:
+        return WrittenNumbers, (self.json,)
+
+
+def written(numbers: Sequence[NumberContext]) -> str:
+    """The JSON of these counts."""
+    return numbers.json if isinstance(numbers, WrittenNumbers) else _encode(numbers)
