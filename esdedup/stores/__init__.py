@@ -6,16 +6,22 @@ knows keys, links and order; it knows nothing of texts, methods or thresholds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 from urllib.parse import urlsplit
 
+from esdedup.corrections import Corrections
 from esdedup.errors import StoreMissing
 from esdedup.model import Candidate, Decision, Document, Failure, Order, Signature
+from esdedup.searching.queries import By, Options, Query
+from esdedup.searching.results import Facet, Members, Section, StoryPage
 from esdedup.settings import Settings
+
+if TYPE_CHECKING:
+    from esdedup.stores.topical import Asked, Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +29,7 @@ class Probe:
     """A question for candidates: who shares enough keys with this document?
 
     `needed` is, for each method, how many shared keys are enough; `window` bounds the distance
-    in time (microseconds, 0 is no bound).
+    in time of what the document finds (microseconds, 0 is no bound).
     """
 
     id: str
@@ -31,7 +37,15 @@ class Probe:
     needed: Mapping[str, int]
     order: Order
     window: int = 0
-    leaders_only: bool = True
+    attracting_only: bool = True
+    # The widest window of those that may find this document; None where all have the same.
+    widest: int | None = None
+    # Whether documents may stand elsewhere than by their time; the store's own business.
+    ranked: bool = False
+
+    @property
+    def reach(self) -> int:
+        return self.window if self.widest is None else self.widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,23 @@ class SearchResult:
     stories: int
     articles: int
 
+    @classmethod
+    def of(cls, page: StoryPage) -> Self:
+        """A page of `finder.search` in the form of `Store.search`."""
+        hits = tuple(
+            Hit(
+                document=hit.document,
+                group=hit.group or hit.id,
+                story=hit.story or hit.id,
+                role=hit.role,
+                score=hit.score or 0.0,
+                copies=hit.copies or 0,
+                snippet=hit.snippet,
+            )
+            for hit in page.hits
+        )
+        return cls(hits, page.total.stories or 0, page.total.articles or 0)
+
 
 @dataclass(frozen=True, slots=True)
 class WriteReport:
@@ -85,8 +116,34 @@ class WriteReport:
 
 
 Fold = Literal["group", "story", "none"]
+
+
+class Finder(Protocol):
+    """Folded searches of a store; `searching.Searcher` is the way to use them."""
+
+    def search(self, query: Query | Mapping[str, Any], options: Options) -> StoryPage: ...
+    def pages(self, query: Query | Mapping[str, Any], options: Options) -> Iterator[StoryPage]: ...
+    def deep(
+        self, query: Query | Mapping[str, Any], options: Options, cursor: str | None
+    ) -> StoryPage: ...
+    def members(self, value: str, by: By, *, size: int, offset: int) -> Members: ...
+    def facets(
+        self, query: Query | Mapping[str, Any], fields: Sequence[str], options: Options, size: int
+    ) -> tuple[Facet, ...]: ...
+    def front(
+        self, category: str, categories: Sequence[str], *, size: int, by: By
+    ) -> tuple[Section, ...]: ...
+
+
 # How many hot keys are told of; more are a sign of something else.
 MANY_HOT_KEYS = 100
+
+
+def fold_options(fold: Fold, size: int, offset: int) -> Options:
+    """How `Store.search` asks its finder."""
+    if fold == "none":
+        return Options(mode="all", size=size, offset=offset)
+    return Options(mode="collapse", by=fold, size=size, offset=offset)
 
 
 class Store(Protocol):
@@ -96,6 +153,29 @@ class Store(Protocol):
     # Whether what is written is seen by the next question at once and by nobody in between:
     # true inside a transaction, false on a cluster, where links must be settled after a refresh.
     serial: bool
+
+    @property
+    def refuses_known_ids(self) -> bool:
+        """Whether a new document with an id that is there already is reported as a conflict."""
+
+    @property
+    def corrections(self) -> Corrections:
+        """What people said of its documents, as of the last `begin`, or of a moment ago."""
+
+    def correct(self, said: Corrections) -> bool:
+        """Keep this in the place of what was said before; False where others spoke meanwhile."""
+
+    def rewrite_many(self, records: Sequence[Record]) -> WriteReport:
+        """The place in the order, the format and the keys of documents that are there and
+        otherwise stay as they are."""
+
+    def aged(self, before: int, leading: By | None, *, keyed: bool) -> Iterator[list[str]]:
+        """Ids of documents older than that time, page by page: all, or those that lead a group or a
+        story; `keyed` are those that have keys."""
+
+    def gathered(self, by: By, values: Sequence[str], since: int | None = None) -> dict[str, str]:
+        """Ids of the documents of these groups or stories, and which they are in; only those of
+        that time or later."""
 
     def transaction(self) -> AbstractContextManager[None]: ...
     def refresh(self) -> None: ...
@@ -136,6 +216,17 @@ class Store(Protocol):
     def search(
         self, query: str, *, fold: Fold = "group", size: int = 10, offset: int = 0
     ) -> SearchResult: ...
+    @property
+    def finder(self) -> Finder: ...
+    def topical(self, asked: Asked) -> list[Record]:
+        """Leaders that have any of the words, those with most and the rarest first."""
+
+    def in_order(self, clock: Clock, low: int) -> Iterator[list[Record]]:
+        """All documents from a moment on, some at a time, by that time and then by id."""
+
+    def latest(self, clock: Clock) -> int | None:
+        """The latest moment of all documents; None where there are none."""
+
     def groups(self, *, smallest: int = 2, size: int = 50) -> list[tuple[str, int]]:
         """(group, number of documents), largest first."""
 
@@ -146,7 +237,16 @@ class Store(Protocol):
 
     def stats(self) -> dict[str, Any]: ...
     def hot_keys(self, above: int) -> dict[str, int]:
-        """Keys that more leaders than this share, with their number; a cluster asks a sample."""
+        """Keys that more attracting documents than this share, with their number.
+
+        A cluster asks a sample.
+        """
+
+    def adopt(self, settings: Settings) -> None:
+        """Go on with other settings, which were just recorded in the store."""
+
+    def record_settings(self) -> None:
+        """From now on the store is opened with the settings that it has now."""
 
     def check(self) -> list[str]:
         """Broken invariants, each as a sentence; empty where all is well."""

@@ -220,10 +220,11 @@ def _elasticsearch(target: Target) -> Connection:
     client = Elasticsearch(**options)
 
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
-        kind = "application/x-ndjson" if isinstance(body, list | tuple) else "application/json"
         headers = {"Accept": "application/json"}
-        if body is not None:
-            headers["Content-Type"] = kind
+        if isinstance(body, list | tuple):
+            body, headers["Content-Type"] = _lines(body), "application/x-ndjson"
+        elif body is not None:
+            body, headers["Content-Type"] = _bytes(_encode(body)), "application/json"
         try:
             answer = client.perform_request(method, path, params=params, headers=headers, body=body)
         except UnsupportedProductError as error:
@@ -264,8 +265,9 @@ def _opensearch(target: Target) -> Connection:
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
         headers = {}
         if isinstance(body, list | tuple):
-            body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in body)
-            headers["content-type"] = "application/x-ndjson"
+            body, headers["content-type"] = _lines(body), "application/x-ndjson"
+        elif body is not None:
+            body = _bytes(_encode(body))
         try:
             return client.transport.perform_request(
                 method, path, params=dict(params), body=body, headers=headers
@@ -278,6 +280,19 @@ def _opensearch(target: Target) -> Connection:
             raise _refusal(target, error.status_code, error.info, f"{method} {path}") from error
 
     return Connection("opensearch", target, perform, client.close)
+
+
+# One encoder for all requests: the clients make a new one for every line.
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
+def _lines(bodies: Sequence[JSON]) -> bytes:
+    return _bytes("\n".join(map(_encode, bodies)) + "\n")
+
+
+def _bytes(text: str) -> bytes:
+    """Halves of surrogate pairs, as a query may hold them, are the server's to refuse."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:

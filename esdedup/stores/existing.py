@@ -77,6 +77,17 @@ def unsigned_query(format_: str, *filters: JSON) -> JSON:
     return {"bool": {"filter": list(filters), "must_not": [done]}}
 
 
+def lacking_keys(field: str | None, since: datetime | None) -> JSON:
+    """Signed documents without keys in this field, or all of them; written since then."""
+    filters: list[JSON] = [_has_group()]
+    if since is not None:
+        filters.append({"range": {"dedup.at": {"gte": iso(since)}}})
+    others: list[JSON] = [{"term": {"dedup.role": "unprocessed"}}]
+    if field is not None:
+        others.append({"exists": {"field": f"dedup.{field}"}})
+    return {"bool": {"filter": filters, "must_not": others}}
+
+
 def every_query(*filters: JSON) -> JSON:
     return {"bool": {"filter": list(filters) or [{"match_all": {}}]}}
 
@@ -90,7 +101,7 @@ class ExistingIndex:
 
     def __init__(self, store: ClusterStore) -> None:
         self.store = store
-        self._send = store._connection.send
+        self._send = store.connection.send
         self._state = templates.state_index(store.target.index)
         self._has_state = False
 
@@ -99,7 +110,7 @@ class ExistingIndex:
     def mapped(self) -> dict[str, str]:
         """Field -> type over all indices of the store; a path is written with dots."""
         found: dict[str, str] = {}
-        for mapping in (self.store._mappings() or {}).values():
+        for mapping in (self.store.index.mappings() or {}).values():
             for name, type_ in _flattened(mapping.get("properties", {})):
                 found.setdefault(name, type_)
         return found
@@ -114,7 +125,7 @@ class ExistingIndex:
 
     def told_fields(self) -> dict[str, str]:
         """The names told to an earlier `backfill`, so that nobody has to tell them again."""
-        for mapping in (self.store._mappings() or {}).values():
+        for mapping in (self.store.index.mappings() or {}).values():
             if told := mapping.get("_meta", {}).get("esdedup", {}).get("told"):
                 return dict(told)
         return {}
@@ -122,7 +133,7 @@ class ExistingIndex:
     def record_names(self, told: Mapping[str, str], names: bodies.Names) -> None:
         """In the mapping: `told` for the next backfill, all names for reading and searching."""
         entry: JSON = {"told": dict(told), "names": {ours: list(n) for ours, n in names.items()}}
-        for index, mapping in (self.store._mappings() or {}).items():
+        for index, mapping in (self.store.index.mappings() or {}).items():
             meta = mapping.get("_meta", {})
             ours = meta.get("esdedup", {})
             if {k: ours.get(k) for k in entry} != entry:
@@ -133,7 +144,7 @@ class ExistingIndex:
     # --- reading -------------------------------------------------------------------------------
 
     def count(self, query: JSON) -> int:
-        return self.store._count(query)
+        return self.store.searches.count(query)
 
     def pages(
         self,
@@ -164,7 +175,7 @@ class ExistingIndex:
         """All hits from one point in time."""
         # OpenSearch adds no tie-break, and its `_shard_doc` repeats across indices.
         order = [*([time.sort()] if time else []), {"_index": "asc"}, {"_shard_doc": "asc"}]
-        pit = self.store._open_pit()
+        pit = self.store.searches.open_pit()
         try:
             after: list[Any] | None = None
             while True:
@@ -187,7 +198,7 @@ class ExistingIndex:
                 pit = answer.get("pit_id", pit)
                 after = hits[-1]["sort"]
         finally:
-            self.store._close_pit(pit)
+            self.store.searches.close_pit(pit)
 
     def _read_page(self, body: JSON) -> JSON:
         try:
@@ -223,10 +234,14 @@ class ExistingIndex:
             id_ = record.document.id
             dedup = bodies.dedup_fields(record, now)
             if id_ in resigned:  # a partial update merges: what is not named stays
-                dedup = {**dict.fromkeys(bodies.KEY_FIELDS.values()), **dedup}
-            update = {"update": _conditional(id_, record.version)}
-            actions.append(Action(id_, update, {"doc": {"dedup": dedup}}))
-        return self.store._write(actions)
+                dedup = {**dict.fromkeys([*bodies.KEY_FIELDS.values(), "kept"]), **dedup}
+            actions.append(self.update(id_, record.version, dedup))
+        return self.store.write(actions)
+
+    @staticmethod
+    def update(id_: str, version: Version, dedup: JSON) -> Action:
+        """A partial update of our object, where the document is still the one that was read."""
+        return Action(id_, {"update": _conditional(id_, version)}, {"doc": {"dedup": dedup}})
 
     # --- state of a run ------------------------------------------------------------------------
 

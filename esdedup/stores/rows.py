@@ -6,7 +6,8 @@ import json
 import sqlite3
 import time
 import zlib
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from esdedup.errors import DocumentError
 from esdedup.model import (
@@ -18,18 +19,24 @@ from esdedup.model import (
     Signature,
     pack,
     parse_time,
+    place_of,
+    rank_of,
+    time_of,
     unpack,
 )
-from esdedup.numbers import NumberContext
+from esdedup.numbers import WrittenNumbers, written
 from esdedup.stores import Record
 
+_T = TypeVar("_T")
+# SQLite's default limit of parameters was 999 for long.
+_MANY = 500
 # Evidence kept with a decision: the match and the runner-ups.
 _KEPT_EVIDENCE = 3
 
 RECORD_COLUMNS = (
     "id, title, text, url, source, lang, published, extra, first_seen, moment, role, "
     '"group", story, parent, score, method, reason, evidence, format, keys, shingles, words, '
-    "exact, numbers, signed_lang, version"
+    "exact, numbers, signed_lang, version, kept, branch, rank"
 )
 
 
@@ -50,17 +57,20 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
         document.published.isoformat() if document.published else None,
         _extra_column(document) if document.extra else None,
         record.first_seen,
-        record.order[0],
+        time_of(record.order[0]),
         *decision_columns(record.decision),
         signature.format,
         json.dumps(dict(signature.keys)),
         pack(signature.shingles),
         signature.words,
         signature.exact,
-        json.dumps(signature.numbers, ensure_ascii=False),
+        written(signature.numbers),
         signature.lang,
         now := clock(),
         now,  # the first version: another one than that of a row this one replaces
+        json.dumps(dict(signature.kept)) if signature.kept else None,
+        record.decision.branch,
+        rank_of(record.order[0]),
     )
 
 
@@ -101,7 +111,7 @@ def record_from(row: sqlite3.Row) -> Record:
             extra=json.loads(row["extra"]) if row["extra"] else {},
         ),
         signature=_signature(row, json.loads(row["keys"])),
-        order=(row["moment"], row["id"]),
+        order=(place_of(row["rank"], row["moment"]), row["id"]),
         first_seen=row["first_seen"],
         decision=Decision(
             id=row["id"],
@@ -112,6 +122,7 @@ def record_from(row: sqlite3.Row) -> Record:
             method=row["method"],
             reason=row["reason"],
             evidence=evidence,
+            branch=bool(row["branch"]),
         ),
         version=row["version"],
     )
@@ -124,8 +135,9 @@ def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
         shingles=unpack(row["shingles"]),
         words=row["words"],
         exact=row["exact"],
-        numbers=tuple(NumberContext.from_json(n) for n in json.loads(row["numbers"])),
+        numbers=WrittenNumbers(row["numbers"]),
         lang=row["signed_lang"],
+        kept=json.loads(row["kept"]) if row["kept"] else {},
     )
 
 
@@ -136,8 +148,8 @@ def candidate_from(
         id=row["id"],
         shared=shared,
         signature=_signature(row, keys),
-        order=(row["moment"], row["id"]),
-        link=Link(row["role"], row["group"], row["story"], row["parent"]),
+        order=(place_of(row["rank"], row["moment"]), row["id"]),
+        link=Link(row["role"], row["group"], row["story"], row["parent"], bool(row["branch"])),
     )
 
 
@@ -147,3 +159,12 @@ def frozen(document: Document | None) -> bytes | None:
 
 def thawed(blob: bytes | None) -> Document | None:
     return Document.from_json(json.loads(zlib.decompress(blob))) if blob else None
+
+
+def marks(values: Sequence[Any] | dict[Any, Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def chunks(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(values), _MANY):
+        yield values[start : start + _MANY]

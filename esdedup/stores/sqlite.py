@@ -7,90 +7,69 @@ one transaction, so what is read is always whole batches.
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
+from uuid import uuid4
 
-from esdedup.errors import StoreCorrupt, StoreError, StoreMissing, StoreUnavailable
+from esdedup.corrections import NOTHING_SAID, Correction, Corrections
+from esdedup.errors import StoreError
+from esdedup.keeping import is_by_time
 from esdedup.model import (
     Candidate,
     Decision,
     Failure,
     microseconds,
+    rank_of,
+    time_of,
 )
+from esdedup.searching.queries import By, Query
 from esdedup.settings import Settings
-from esdedup.stores import MANY_HOT_KEYS, Fold, Hit, Probe, Record, SearchResult, WriteReport
-from esdedup.stores.fulltext import match_expression, searchable, snippet
+from esdedup.stores import (
+    Fold,
+    Probe,
+    Record,
+    SearchResult,
+    WriteReport,
+    fold_options,
+)
+from esdedup.stores import sqlite_schema as schema
+from esdedup.stores.fulltext import searchable
 from esdedup.stores.rows import (
     RECORD_COLUMNS,
     candidate_from,
+    chunks,
     clock,
     decision_columns,
     frozen,
+    marks,
     record_from,
     row_of,
     thawed,
 )
+from esdedup.stores.sqlite_aging import SQLiteAging
+from esdedup.stores.sqlite_health import MISPLACED, SQLiteHealth
+from esdedup.stores.sqlite_search import SQLiteSearch
+from esdedup.stores.sqlite_topics import SQLiteTopics
+from esdedup.stores.topical import Asked, Clock
 
 _T = TypeVar("_T")
+# Row numbers in 8 bytes each: a key that many articles share must not fill the memory.
+Postings: TypeAlias = "dict[str, array[int]]"
 
-# "esdd" in the file header: tells our files from those of other programs.
-_APPLICATION_ID = 0x65736464
-_BUSY_SECONDS = 60.0
 # Candidates handed to verification; far more than `verified_candidates`.
 _MAX_CANDIDATES = 100
-# SQLite's default limit of parameters was 999 for long.
-_MANY = 500
-
-# Each migration runs once, in order, and is recorded. Never edit one that was released.
-_MIGRATIONS: tuple[tuple[str, str], ...] = (
-    (
-        "first",
-        """
-        CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-        CREATE TABLE documents (
-            seq INTEGER PRIMARY KEY,
-            id TEXT NOT NULL UNIQUE,
-            title TEXT NOT NULL, text TEXT NOT NULL,
-            url TEXT, source TEXT, lang TEXT, published TEXT, extra TEXT,
-            first_seen INTEGER NOT NULL, moment INTEGER NOT NULL,
-            role TEXT NOT NULL, "group" TEXT NOT NULL, story TEXT NOT NULL, parent TEXT,
-            score REAL NOT NULL, method TEXT NOT NULL, reason TEXT NOT NULL,
-            evidence TEXT NOT NULL,
-            format TEXT NOT NULL, keys TEXT NOT NULL, shingles BLOB NOT NULL,
-            words INTEGER NOT NULL, exact TEXT NOT NULL, numbers TEXT NOT NULL,
-            signed_lang TEXT, changed INTEGER NOT NULL, version INTEGER NOT NULL DEFAULT 1
-        );
-        CREATE INDEX documents_group ON documents ("group");
-        CREATE INDEX documents_story ON documents (story);
-        CREATE INDEX documents_parent ON documents (parent) WHERE parent IS NOT NULL;
-        CREATE INDEX documents_moment ON documents (moment);
-        CREATE TABLE keys (
-            key TEXT NOT NULL, leader INTEGER NOT NULL, seq INTEGER NOT NULL,
-            PRIMARY KEY (key, leader, seq)
-        ) WITHOUT ROWID;
-        CREATE VIRTUAL TABLE fulltext USING fts5 (
-            title, text, content='', tokenize="unicode61 remove_diacritics 0"
-        );
-        INSERT INTO fulltext (fulltext, rank) VALUES ('automerge', 0);
-        CREATE TABLE quarantine (
-            id TEXT PRIMARY KEY, place TEXT NOT NULL, reason TEXT NOT NULL,
-            final INTEGER NOT NULL, document BLOB, changed INTEGER NOT NULL
-        );
-        """,
-    ),
-)
 
 
 class SQLiteStore:
     """See `Store`; `serial`, because a batch is one transaction that nobody else writes into."""
 
     serial = True
+    refuses_known_ids = False
 
     def __init__(
         self,
@@ -101,13 +80,21 @@ class SQLiteStore:
     ) -> None:
         self.path = path
         self._mode = mode
+        self._corrections: tuple[str, Corrections] = "", NOTHING_SAID
+        self._is_said_read = False  # in this transaction, which nobody else writes into
         with self._errors():
-            self._db = self._connect()
+            self._db = schema.connect(path, mode)
             try:
                 with self._snapshot():
-                    self._check_ours()
+                    schema.check_ours(self._db, path, mode)
+                    older = mode == "read" and schema.is_older(self._db)
                 if mode == "write":
-                    self._migrate()
+                    schema.tune(self._db)
+                    with self.transaction():
+                        schema.migrate(self._db)
+                elif older:
+                    schema.check_can_be_brought_up_to_date(path)
+                    SQLiteStore(path).close()  # as a writer would
                 with self.transaction() if mode == "write" else self._snapshot():
                     self.settings = self._settle_settings(settings)
             except BaseException:
@@ -115,71 +102,6 @@ class SQLiteStore:
                 raise
 
     # --- opening -----------------------------------------------------------------------------
-
-    def _connect(self) -> sqlite3.Connection:
-        in_memory = self.path == ":memory:"
-        if self._mode == "read" and not in_memory and not Path(self.path).exists():
-            raise StoreMissing(f"there is no store at {self.path}; `esdedup index` makes one")
-        folder = Path(self.path).resolve().parent
-        if not in_memory and not folder.is_dir():
-            raise StoreError(f"{self.path}: the folder {folder} does not exist; make it first")
-        name = self.path
-        if self._mode == "read" and not in_memory and not os.access(folder, os.W_OK):
-            # A reader of a WAL file makes files beside it; where it cannot, nobody writes either.
-            name = f"{Path(name).resolve().as_uri()}?immutable=1"
-        db = sqlite3.connect(
-            name,
-            timeout=_BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=name != self.path,
-        )
-        if self._mode == "read":
-            db.execute("PRAGMA query_only = ON")
-        db.row_factory = sqlite3.Row
-        return db
-
-    def _check_ours(self) -> None:
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
-        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if application != _APPLICATION_ID and (tables or application):
-            raise StoreError(
-                f"{self.path} is a database of another program; name a new file for the store"
-            )
-        if not tables and self._mode == "read":
-            raise StoreMissing(f"{self.path} is empty; `esdedup index` fills it")
-        if tables:
-            self._check_not_newer()
-
-    def _check_not_newer(self) -> None:
-        applied = {name for (name,) in self._db.execute("SELECT name FROM migrations")}
-        unknown = applied - {name for name, _ in _MIGRATIONS}
-        if unknown:
-            raise StoreError(
-                f"{self.path} was written by a newer esdedup (migration "
-                f"{sorted(unknown)[0]!r}); upgrade esdedup to open it"
-            )
-
-    def _migrate(self) -> None:
-        self._db.execute("PRAGMA journal_mode = WAL")
-        # With WAL a crash of the machine may lose the last batches, never break the file.
-        self._db.execute("PRAGMA synchronous = NORMAL")
-        self._db.execute("PRAGMA cache_size = -65536")  # KiB
-        # Pages. With the default of 1,000 every batch ends in a checkpoint; with 16,000 and the
-        # full-text index merged in bulk (automerge 0) writing costs half: 150 us an article.
-        self._db.execute("PRAGMA wal_autocheckpoint = 16000")
-        with self.transaction():
-            self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER)"
-            )
-            applied = {name for (name,) in self._db.execute("SELECT name FROM migrations")}
-            for name, script in _MIGRATIONS:
-                if name not in applied:
-                    for statement in script.split(";\n"):
-                        if statement.strip():
-                            self._db.execute(statement)
-                    self._db.execute("INSERT INTO migrations VALUES (?, ?)", (name, clock()))
 
     def _settle_settings(self, settings: Settings | None) -> Settings:
         """The settings to work with, checked against the recorded ones."""
@@ -197,13 +119,26 @@ class SQLiteStore:
         chosen.check_against(json.loads(shaping), store=self.path)
         return chosen
 
+    def adopt(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def record_settings(self) -> None:
+        with self.transaction():
+            for name, value in (
+                ("settings", self.settings.to_json()),
+                ("shaping", self.settings.shaping()),
+            ):
+                self._db.execute(
+                    "UPDATE meta SET value = ? WHERE name = ?", (json.dumps(value), name)
+                )
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """SQLite's errors as ours, each with what to do."""
         try:
             yield
         except sqlite3.Error as error:
-            raise _translated(error, self.path) from error
+            raise schema.translated(error, self.path) from error
         except UnicodeEncodeError as error:
             raise StoreError(
                 f"{self.path}: {error.object!r} holds half of a surrogate pair; no document has "
@@ -220,6 +155,7 @@ class SQLiteStore:
             return
         with self._errors():
             self._db.execute("BEGIN IMMEDIATE")
+            self._is_said_read = False
             try:
                 yield
                 self._db.execute("COMMIT")
@@ -262,57 +198,73 @@ class SQLiteStore:
 
     def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
         with self._errors():
-            return [self._candidates(probe) for probe in probes]
+            postings = {
+                only: self._postings(
+                    [p for p in probes if p.attracting_only == only], attracting_only=only
+                )
+                for only in {p.attracting_only for p in probes}
+            }
+            return [
+                self._candidates(probe, _shared(probe, postings[probe.attracting_only]))
+                for probe in probes
+            ]
 
-    def _candidates(self, probe: Probe) -> list[Candidate]:
-        shared = self._shared(probe, leaders_only=probe.leaders_only)
+    def _candidates(self, probe: Probe, shared: dict[int, dict[str, int]]) -> list[Candidate]:
         if not shared:
             return []
-        low, high = _bounds(probe)
+        low, high = _bounds(probe, probe.window)
         with_keys = self.settings.verified_by != "overlap"
         found = [
             candidate_from(row, shared[row["seq"]], json.loads(row["keys"]) if with_keys else {})
-            for part in _chunks(list(shared))
+            for part in chunks(list(shared))
             for row in self._db.execute(
                 f"""SELECT seq, id, moment, role, "group", story, parent, format, shingles, words,
-                           exact, numbers, signed_lang, keys
-                    FROM documents WHERE seq IN ({_marks(part)})
-                    AND (moment, id) < (?, ?) AND moment BETWEEN ? AND ? AND id != ?""",
-                (*part, *probe.order, low, high, probe.id),
+                           exact, numbers, signed_lang, keys, kept, branch, rank
+                    FROM documents WHERE seq IN ({marks(part)})
+                    AND (rank, moment, id) < (?, ?, ?) AND moment BETWEEN ? AND ? AND id != ?""",
+                (*part, *_ordered(probe), low, high, probe.id),
             )
         ]
         found.sort(key=lambda c: (-sum(c.shared.values()), c.order))
         return found[:_MAX_CANDIDATES]
 
-    def _shared(self, probe: Probe, *, leaders_only: bool) -> dict[int, dict[str, int]]:
-        """Row number -> method -> shared keys, where a method has enough of them."""
-        shared: dict[int, dict[str, int]] = {}
-        leaders = "leader = 1" if leaders_only else "leader IN (0, 1)"
-        for method, keys in probe.keys.items():
-            rows = self._db.execute(
-                f"""SELECT seq, count(*) FROM keys
-                    WHERE key IN ({_marks(keys)}) AND {leaders}
-                    GROUP BY seq HAVING count(*) >= ?""",
-                (*keys, probe.needed[method]),
-            )
-            for seq, count in rows:
-                shared.setdefault(seq, {})[method] = count
-        return shared
+    def _postings(self, probes: Sequence[Probe], *, attracting_only: bool) -> Postings:
+        """Key -> row numbers, of every key of the probes that is stored.
+
+        All keys in their order, so that the tree is walked once from left to right: one probe
+        after the other, each key is in another part of it, and the more of it there is the less
+        of it is in the caches of the processor.
+        """
+        wanted = sorted({key for p in probes for keys in p.keys.values() for key in keys})
+        which = "leader = 1" if attracting_only else "leader IN (0, 1)"
+        postings: Postings = {}
+        for part in chunks(wanted):
+            for key, seq in self._db.execute(
+                f"SELECT key, seq FROM keys WHERE key IN ({marks(part)}) AND {which}", part
+            ):
+                if (rows := postings.get(key)) is None:
+                    rows = postings[key] = array("q")
+                rows.append(seq)
+        return postings
 
     def later(self, probes: Sequence[Probe]) -> set[str]:
         with self._errors():
             (latest,) = self._db.execute("SELECT max(moment) FROM documents").fetchone()
             found: set[str] = set()
-            for probe in probes:
-                if latest is None or probe.order[0] > latest:
-                    continue  # articles that come in order have nobody after them
-                shared = list(self._shared(probe, leaders_only=False))
-                low, high = _bounds(probe)
-                for part in _chunks(shared):
+            # Articles that come in order have nobody after them.
+            by_time = is_by_time(self.settings)
+            asked = [
+                p for p in probes if latest is not None and (not by_time or p.order[0] <= latest)
+            ]
+            postings = self._postings(asked, attracting_only=False)
+            for probe in asked:
+                shared = list(_shared(probe, postings))
+                low, high = _bounds(probe, probe.reach)
+                for part in chunks(shared):
                     rows = self._db.execute(
-                        f"""SELECT id FROM documents WHERE seq IN ({_marks(part)})
-                            AND (moment, id) > (?, ?) AND moment BETWEEN ? AND ?""",
-                        (*part, *probe.order, low, high),
+                        f"""SELECT id FROM documents WHERE seq IN ({marks(part)})
+                            AND (rank, moment, id) > (?, ?, ?) AND moment BETWEEN ? AND ?""",
+                        (*part, *_ordered(probe), low, high),
                     )
                     found.update(id_ for (id_,) in rows)
             return found
@@ -332,9 +284,9 @@ class SQLiteStore:
         with self._errors():
             return [
                 record_from(row)
-                for part in _chunks(values)
+                for part in chunks(values)
                 for row in self._db.execute(
-                    f"SELECT {RECORD_COLUMNS} FROM documents WHERE {column} IN ({_marks(part)})",
+                    f"SELECT {RECORD_COLUMNS} FROM documents WHERE {column} IN ({marks(part)})",
                     part,
                 )
             ]
@@ -343,10 +295,10 @@ class SQLiteStore:
         with self._errors():
             return {
                 id_
-                for part in _chunks(list(ids))
+                for part in chunks(list(ids))
                 for (id_,) in self._db.execute(
-                    f"""SELECT id FROM documents WHERE "group" IN ({_marks(part)}) AND "group" != id
-                        UNION SELECT id FROM documents WHERE parent IN ({_marks(part)})""",
+                    f"""SELECT id FROM documents WHERE "group" IN ({marks(part)}) AND "group" != id
+                        UNION SELECT id FROM documents WHERE parent IN ({marks(part)})""",
                     (*part, *part),
                 )
             }
@@ -364,7 +316,7 @@ class SQLiteStore:
             (top,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM documents").fetchone()
             rows = [row_of(record, seq) for seq, record in enumerate(records, top + 1)]
             if rows:
-                self._db.executemany(f"INSERT INTO documents VALUES ({_marks(rows[0])})", rows)
+                self._db.executemany(f"INSERT INTO documents VALUES ({marks(rows[0])})", rows)
             self._db.executemany(
                 "INSERT INTO fulltext (rowid, title, text) VALUES (?, ?, ?)",
                 [
@@ -372,7 +324,7 @@ class SQLiteStore:
                     for seq, r in enumerate(records, top + 1)
                 ],
             )
-            leads = [int(r.decision.link.canonical) for r in records]
+            leads = [int(r.decision.link.attracts) for r in records]
             keys = [
                 (key, leads[place], top + 1 + place)
                 for place, r in enumerate(records)
@@ -389,14 +341,20 @@ class SQLiteStore:
             for record, decision in changes:
                 cursor = self._db.execute(
                     """UPDATE documents SET role = ?, "group" = ?, story = ?, parent = ?, score = ?,
-                       method = ?, reason = ?, evidence = ?, changed = ?, version = version + 1
-                       WHERE id = ? AND version = ?""",
-                    (*decision_columns(decision), clock(), record.document.id, record.version),
+                       method = ?, reason = ?, evidence = ?, branch = ?, changed = ?,
+                       version = version + 1 WHERE id = ? AND version = ?""",
+                    (
+                        *decision_columns(decision),
+                        decision.branch,
+                        clock(),
+                        record.document.id,
+                        record.version,
+                    ),
                 )
                 if not cursor.rowcount:
                     conflicts.add(record.document.id)
-                elif decision.link.canonical != record.decision.link.canonical:
-                    self._set_leader(record, leader=decision.link.canonical)
+                elif decision.link.attracts != record.decision.link.attracts:
+                    self._set_leader(record, leader=decision.link.attracts)
         return WriteReport(conflicts=frozenset(conflicts))
 
     def _set_leader(self, record: Record, *, leader: bool) -> None:
@@ -405,10 +363,97 @@ class SQLiteStore:
         ).fetchone()
         for keys in record.signature.keys.values():
             self._db.execute(
-                f"UPDATE keys SET leader = ? WHERE key IN ({_marks(keys)}) AND leader = ? "
+                f"UPDATE keys SET leader = ? WHERE key IN ({marks(keys)}) AND leader = ? "
                 "AND seq = ?",
                 (int(leader), *keys, int(not leader), seq),
             )
+
+    def rewrite_many(self, records: Sequence[Record]) -> WriteReport:
+        conflicts = set()
+        with self.transaction():
+            for record in records:
+                if not self._rewrite(record):
+                    conflicts.add(record.document.id)
+        return WriteReport(conflicts=frozenset(conflicts))
+
+    def _rewrite(self, record: Record) -> bool:
+        """False where somebody wrote the document since it was read."""
+        id_, signature = record.document.id, record.signature
+        row = self._db.execute(
+            "SELECT seq, keys FROM documents WHERE id = ? AND version = ?", (id_, record.version)
+        ).fetchone()
+        if row is None:
+            return False
+        keys = json.dumps(dict(signature.keys))
+        self._db.execute(
+            """UPDATE documents SET moment = ?, rank = ?, format = ?, keys = ?, kept = ?,
+               changed = ?, version = version + 1 WHERE seq = ?""",
+            (
+                time_of(record.order[0]),
+                rank_of(record.order[0]),
+                signature.format,
+                keys,
+                json.dumps(dict(signature.kept)) if signature.kept else None,
+                clock(),
+                row["seq"],
+            ),
+        )
+        if row["keys"] != keys:
+            self._forget_keys(row["seq"], row["keys"])
+            leads = int(record.decision.link.attracts)
+            self._db.executemany(
+                "INSERT INTO keys VALUES (?, ?, ?)",
+                [(key, leads, row["seq"]) for own in signature.keys.values() for key in own],
+            )
+        return True
+
+    def _forget_keys(self, seq: int, stored: str) -> None:
+        self._db.executemany(
+            "DELETE FROM keys WHERE key = ? AND leader IN (0, 1) AND seq = ?",
+            [(key, seq) for own in json.loads(stored).values() for key in own],
+        )
+
+    # --- what people said ----------------------------------------------------------------------
+
+    @property
+    def corrections(self) -> Corrections:
+        """Read again only where the version of them, kept beside the settings, is another."""
+        if self._is_said_read and self._db.in_transaction:
+            return self._corrections[1]
+        with self._errors():
+            row = self._db.execute("SELECT value FROM meta WHERE name = 'corrections'").fetchone()
+            version = row["value"] if row else ""
+            if self._corrections[0] != version:
+                words = self._db.execute("SELECT word FROM corrections").fetchall()
+                said = Corrections.of(Correction.from_json(json.loads(w)) for (w,) in words)
+                self._corrections = version, said
+        self._is_said_read = True
+        return self._corrections[1]
+
+    def correct(self, said: Corrections) -> bool:
+        with self.transaction():
+            row = self._db.execute("SELECT value FROM meta WHERE name = 'corrections'").fetchone()
+            version = row["value"] if row else ""
+            if version != self._corrections[0]:
+                return False
+            self._is_said_read = False
+            self._db.execute("DELETE FROM corrections")
+            self._db.executemany(
+                "INSERT INTO corrections VALUES (?, ?, ?)",
+                [(c.kind, json.dumps(c.key), json.dumps(c.to_json())) for c in said.said],
+            )
+            self._db.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('corrections', ?)", (uuid4().hex,)
+            )
+        return True
+
+    # --- age -----------------------------------------------------------------------------------
+
+    def aged(self, before: int, leading: By | None, *, keyed: bool) -> Iterator[list[str]]:
+        return SQLiteAging(self._db, self._errors).aged(before, leading, keyed=keyed)
+
+    def gathered(self, by: By, values: Sequence[str], since: int | None = None) -> dict[str, str]:
+        return SQLiteAging(self._db, self._errors).gathered(by, values, since)
 
     def delete(self, ids: Iterable[str]) -> set[str]:
         with self.transaction():
@@ -418,18 +463,14 @@ class SQLiteStore:
 
     def _remove(self, ids: Sequence[str]) -> set[str]:
         removed = set()
-        for part in _chunks(ids):
+        for part in chunks(ids):
             rows = self._db.execute(
-                f"SELECT seq, id, title, text, keys FROM documents WHERE id IN ({_marks(part)})",
+                f"SELECT seq, id, title, text, keys FROM documents WHERE id IN ({marks(part)})",
                 part,
             ).fetchall()
             for row in rows:
                 removed.add(row["id"])
-                keys = [key for own in json.loads(row["keys"]).values() for key in own]
-                self._db.executemany(
-                    "DELETE FROM keys WHERE key = ? AND leader IN (0, 1) AND seq = ?",
-                    [(key, row["seq"]) for key in keys],
-                )
+                self._forget_keys(row["seq"], row["keys"])
                 self._db.execute(
                     "INSERT INTO fulltext (fulltext, rowid, title, text) "
                     "VALUES ('delete', ?, ?, ?)",
@@ -440,37 +481,28 @@ class SQLiteStore:
 
     # --- searching ---------------------------------------------------------------------------
 
+    @property
+    def finder(self) -> SQLiteSearch:
+        return SQLiteSearch(self._db, self._errors, self.get_many)
+
     def search(
         self, query: str, *, fold: Fold = "group", size: int = 10, offset: int = 0
     ) -> SearchResult:
-        expression = match_expression(query)
-        if not expression:
-            return SearchResult((), 0, 0)
-        column = {"group": 'd."group"', "story": "d.story", "none": "d.id"}[fold]
-        with self._errors():
-            articles, stories = self._db.execute(
-                f"""SELECT count(*), count(DISTINCT {column}) FROM fulltext
-                    JOIN documents d ON d.seq = fulltext.rowid WHERE fulltext MATCH ?""",
-                (expression,),
-            ).fetchone()
-            rows = self._db.execute(
-                f"""WITH matched AS (
-                        SELECT d.id, d.moment, bm25(fulltext, 2.0, 1.0) AS rank, {column} AS folded
-                        FROM fulltext JOIN documents d ON d.seq = fulltext.rowid
-                        WHERE fulltext MATCH ?
-                    ), ranked AS (
-                        SELECT *, row_number() OVER (
-                                   PARTITION BY folded ORDER BY rank, moment, id) AS place,
-                               count(*) OVER (PARTITION BY folded) - 1 AS copies
-                        FROM matched
-                    )
-                    SELECT id, rank, copies FROM ranked WHERE place = 1
-                    ORDER BY rank, moment, id LIMIT ? OFFSET ?""",
-                (expression, size, offset),
-            ).fetchall()
-        records = self.get_many(row["id"] for row in rows)
-        hits = tuple(_hit(records[r["id"]], -r["rank"], r["copies"], query) for r in rows)
-        return SearchResult(hits, stories, articles)
+        options = fold_options(fold, size, offset)
+        return SearchResult.of(self.finder.search(Query(words=query), options))
+
+    @property
+    def _topics(self) -> SQLiteTopics:
+        return SQLiteTopics(self._db, self._errors, self.get_many)
+
+    def topical(self, asked: Asked) -> list[Record]:
+        return self._topics.topical(asked)
+
+    def in_order(self, clock: Clock, low: int) -> Iterator[list[Record]]:
+        return self._topics.in_order(clock, low)
+
+    def latest(self, clock: Clock) -> int | None:
+        return self._topics.latest(clock)
 
     def groups(self, *, smallest: int = 2, size: int = 50) -> list[tuple[str, int]]:
         with self._errors():
@@ -504,165 +536,51 @@ class SQLiteStore:
 
     # --- looking after -----------------------------------------------------------------------
 
+    @property
+    def _health(self) -> SQLiteHealth:
+        return SQLiteHealth(self._db, self._errors, self.settings)
+
     def stats(self) -> dict[str, Any]:
-        with self._errors():
-            one = self._db.execute(
-                """SELECT count(*) AS documents, count(DISTINCT "group") AS groups,
-                          count(DISTINCT story) AS stories FROM documents"""
-            ).fetchone()
-            roles = Counter(
-                dict(self._db.execute("SELECT role, count(*) FROM documents GROUP BY role"))
-            )
-            (waiting,) = self._db.execute("SELECT count(*) FROM quarantine").fetchone()
-            (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-            (page,) = self._db.execute("PRAGMA page_size").fetchone()
-        return {
-            **dict(one),
-            "roles": {r: roles[r] for r in ("original", "duplicate", "update", "unprocessed")},
-            "quarantine": waiting,
-            "bytes": pages * page,
-            "format": self.settings.fingerprint_of_format(),
-        }
+        return self._health.stats()
 
     def hot_keys(self, above: int) -> dict[str, int]:
-        with self._errors():
-            rows = self._db.execute(
-                """SELECT key, count(*) AS n FROM keys WHERE leader = 1 GROUP BY key
-                   HAVING n > ? ORDER BY n DESC, key LIMIT ?""",
-                (above, MANY_HOT_KEYS),
-            )
-            return {row["key"]: row["n"] for row in rows}
+        return self._health.hot_keys(above)
 
     def check(self) -> list[str]:
-        """The file itself, then the invariants of groups and keys."""
-        with self._errors():
-            problems = [
-                f"the file is damaged: {row[0]}"
-                for row in self._db.execute("PRAGMA quick_check")
-                if row[0] != "ok"
-            ]
-            for sentence, query in _INVARIANTS:
-                broken = [row[0] for row in self._db.execute(query + " LIMIT 5")]
-                if broken:
-                    problems.append(f"{sentence}: {', '.join(map(str, broken))}")
-            formats = dict(
-                self._db.execute(
-                    "SELECT format, count(*) FROM documents WHERE role != 'unprocessed' "
-                    "GROUP BY format"
-                )
-            )
-        mine = self.settings.fingerprint_of_format()
-        problems += [
-            f"{n} documents have format {f}, the settings say {mine}: index them again"
-            for f, n in formats.items()
-            if f != mine
-        ]
-        return problems
+        return self._health.check()
 
     def misplaced(self) -> set[str]:
         """Documents whose link or keys break an invariant; keys of nobody are taken away."""
         with self.transaction():
             self._db.execute("DELETE FROM keys WHERE seq NOT IN (SELECT seq FROM documents)")
-            broken = {row[0] for query in _MISPLACED for row in self._db.execute(query)}
+            broken = {row[0] for query in MISPLACED for row in self._db.execute(query)}
         # A document without its keys has them in its own row: written again, it gets them back.
         self.put_many(list(self.get_many(broken).values()))
         return broken
 
 
-_INVARIANTS = (
-    (
-        "group without an original",
-        """SELECT DISTINCT d."group" FROM documents d LEFT JOIN documents o ON o.id = d."group"
-           WHERE o.id IS NULL OR o."group" != o.id OR o.role = 'duplicate'""",
-    ),
-    (
-        "leader outside its own group",
-        """SELECT id FROM documents WHERE role != 'duplicate' AND "group" != id""",
-    ),
-    (
-        "duplicate that leads",
-        """SELECT id FROM documents WHERE role = 'duplicate' AND "group" = id""",
-    ),
-    (
-        "story other than its group's",
-        """SELECT d.id FROM documents d JOIN documents o ON o.id = d."group"
-           WHERE d.story != o.story OR (d.role = 'original' AND d.story != d.id)""",
-    ),
-    (
-        "keys of a missing document",
-        "SELECT DISTINCT seq FROM keys WHERE seq NOT IN (SELECT seq FROM documents)",
-    ),
-    (
-        "document without its keys",
-        "SELECT id FROM documents WHERE keys != '{}' AND seq NOT IN (SELECT seq FROM keys)",
-    ),
-    (
-        "keys that attract for a duplicate, or do not for a leader",
-        """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
-           WHERE k.leader != (d.role != 'duplicate')""",
-    ),
-)
-
-# The documents behind the sentences of _INVARIANTS.
-_MISPLACED = (
-    """SELECT d.id FROM documents d LEFT JOIN documents o ON o.id = d."group"
-       WHERE o.id IS NULL OR o."group" != o.id OR o.role = 'duplicate' OR d.story != o.story
-       OR (d.role = 'original' AND d.story != d.id)
-       OR (d.role = 'duplicate') != (d."group" != d.id)""",
-    "SELECT id FROM documents WHERE keys != '{}' AND seq NOT IN (SELECT seq FROM keys)",
-    """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
-       WHERE k.leader != (d.role != 'duplicate')""",
-)
+def _shared(probe: Probe, postings: Postings) -> dict[int, dict[str, int]]:
+    """Row number -> method -> shared keys, where a method has enough of them."""
+    shared: dict[int, dict[str, int]] = {}
+    for method, keys in probe.keys.items():
+        if postings.keys().isdisjoint(keys):  # nearly always
+            continue
+        counts: Counter[int] = Counter()
+        for key in dict.fromkeys(keys):
+            counts.update(postings.get(key, ()))
+        for seq, count in counts.items():
+            if count >= probe.needed[method]:
+                shared.setdefault(seq, {})[method] = count
+    return shared
 
 
-def _translated(error: sqlite3.Error, path: str) -> StoreError:
-    text = str(error)
-    if "full" in text:
-        return StoreUnavailable(
-            f"{path}: {text}; the batch in hand was not written. Make room and run the same "
-            "command again"
-        )
-    if "readonly" in text:
-        return StoreUnavailable(
-            f"{path}: {text}; allow writing to the file and its folder, or name another store"
-        )
-    if "locked" in text or "busy" in text:
-        return StoreUnavailable(
-            f"{path}: another process has been writing for {_BUSY_SECONDS:.0f} s; try again "
-            "when it is done"
-        )
-    if "unable to open" in text:
-        return StoreUnavailable(f"{path}: {text}; check that the folder exists and is yours")
-    if "malformed" in text or "not a database" in text or "corrupt" in text:
-        return StoreCorrupt(
-            f"{path}: {text}; restore it from a backup or index the articles into a new file"
-        )
-    return StoreError(f"{path}: {text}")
+def _ordered(probe: Probe) -> tuple[int, int, str]:
+    place, id_ = probe.order
+    return rank_of(place), time_of(place), id_
 
 
-def _marks(values: Sequence[Any] | dict[Any, Any]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _chunks(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    for start in range(0, len(values), _MANY):
-        yield values[start : start + _MANY]
-
-
-def _bounds(probe: Probe) -> tuple[int, int]:
-    if not probe.window:
+def _bounds(probe: Probe, window: int) -> tuple[int, int]:
+    if not window:
         return -(1 << 62), 1 << 62
-    return probe.order[0] - probe.window, probe.order[0] + probe.window
-
-
-def _hit(record: Record, score: float, copies: int, query: str) -> Hit:
-    link = record.decision.link
-    return Hit(
-        document=record.document,
-        group=link.group,
-        story=link.story,
-        role=link.role,
-        score=score,
-        copies=copies,
-        snippet=snippet(record.document.text, query),
-    )
+    time = time_of(probe.order[0])
+    return time - window, time + window

@@ -5,11 +5,13 @@ Everything is computed from `bodies`; `mappings/` holds the same for the default
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from esdedup.errors import StoreError
+from esdedup.errors import StoreError, StoreMissing, StoreUnprepared
 from esdedup.model import JSON
+from esdedup.searching.queries import By
+from esdedup.searching.requests import canonical_filter
 from esdedup.settings import Settings
 from esdedup.stores import bodies
 from esdedup.stores.connection import ClusterRefused, Connection, path_of
@@ -43,7 +45,12 @@ def state_index(store: str) -> str:
 
 
 def _names(store: str) -> list[str]:
-    return [*patterns(store), state_index(store), bodies.quarantine_index(store)]
+    return [
+        *patterns(store),
+        state_index(store),
+        bodies.quarantine_index(store),
+        bodies.corrections_index(store),
+    ]
 
 
 def elasticsearch_role(store: str) -> JSON:
@@ -118,6 +125,107 @@ def install(
     connection.send("PUT", path_of("_component_template", name), body=component(settings))
     body = index(settings, store=store, name=name)
     connection.send("PUT", path_of("_index_template", name), body=body)
+
+
+# --- one result per story for clients that stay as they are --------------------------------------
+
+
+def alias_actions(indices: Iterable[str], alias: str, by: By, *, remove: bool = False) -> JSON:
+    """An alias that shows originals and updates only (by story: originals only)."""
+    filter_ = canonical_filter(by)
+    return {
+        "actions": [
+            {"remove": {"index": index, "alias": alias}}
+            if remove
+            else {"add": {"index": index, "alias": alias, "filter": filter_}}
+            for index in indices
+        ]
+    }
+
+
+def put_alias(
+    connection: Connection, store: str, alias: str, by: By = "group", *, remove: bool = False
+) -> list[str]:
+    """Install or remove the alias on every index behind the store's name; returns them."""
+    indices = _prepared(connection, store, remove=remove)
+    if alias in indices or alias == store:
+        raise StoreError(f"{alias} is the name of the index itself; choose another for the alias")
+    try:
+        connection.send("POST", "/_aliases", body=alias_actions(indices, alias, by, remove=remove))
+    except ClusterRefused as refusal:
+        if refusal.status == 404 and remove:
+            raise StoreError(f"there is no alias {alias} on {store}") from refusal
+        if any(index.startswith(".ds-") for index in indices):
+            raise StoreError(
+                f"{store} is a data stream, which takes no filtered alias later on ({refusal}); "
+                "declare it in the index template before the first article, or install a pipeline"
+            ) from refusal
+        raise
+    return indices
+
+
+def filter_pipeline(by: By) -> JSON:
+    """Totals, facets, pages and cursors are all right under it."""
+    return {
+        "description": "esdedup: originals and updates only",
+        "request_processors": [{"filter_query": {"query": canonical_filter(by)}}],
+    }
+
+
+def collapse_pipeline(field: str, factor: float) -> JSON:
+    """Folds what one page holds: totals count articles, and the next page may repeat a story."""
+    return {
+        "description": f"esdedup: one result for each {field}, on each page by itself",
+        "request_processors": [{"oversample": {"sample_factor": factor}}],
+        "response_processors": [{"collapse": {"field": field}}, {"truncate_hits": {}}],
+    }
+
+
+def put_pipeline(connection: Connection, name: str, body: JSON | None) -> None:
+    """Install a search pipeline, or remove it (None)."""
+    if connection.product != "opensearch":
+        raise StoreError(
+            f"{connection.target.shown} is Elasticsearch, which has no search pipelines; install a "
+            "filtered alias instead: `esdedup templates alias NAME`"
+        )
+    path = path_of("_search", "pipeline", name)
+    if body is not None:
+        connection.send("PUT", path, body=body)
+        return
+    try:
+        connection.send("DELETE", path)
+    except ClusterRefused as refusal:
+        if refusal.status != 404:
+            raise
+        raise StoreError(f"there is no search pipeline {name}") from refusal
+
+
+def set_default_pipeline(connection: Connection, store: str, name: str | None) -> list[str]:
+    """Make it the one that searches of the store's indices take by themselves; None: none."""
+    indices = _prepared(connection, store, remove=name is None)
+    body = {"index.search.default_pipeline": name or "_none"}
+    connection.send("PUT", path_of(",".join(indices), "_settings"), body=body)
+    return indices
+
+
+def _prepared(connection: Connection, store: str, *, remove: bool) -> list[str]:
+    """The indices behind a name; without our fields a filter on them would hide nothing."""
+    mappings = mappings_of(connection, store)
+    if not mappings:
+        raise StoreMissing(f"there is no index {store}; `esdedup index` makes one")
+    bare = [
+        name
+        for name, mapping in mappings.items()
+        if "group" not in mapping.get("properties", {}).get("dedup", {}).get("properties", {})
+    ]
+    if bare and not remove:
+        raise StoreUnprepared(
+            f"{', '.join(bare)} has no `dedup` fields; run `esdedup backfill {store}` first"
+        )
+    return sorted(mappings)
+
+
+# --- comparing ---------------------------------------------------------------------------------
 
 
 def mappings_of(connection: Connection, store: str) -> dict[str, JSON]:

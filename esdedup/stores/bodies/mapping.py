@@ -1,0 +1,154 @@
+"""Mappings and templates: the `dedup` object, and what is recorded beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from esdedup.model import JSON
+from esdedup.settings import FORMAT, Settings
+
+# Version of the templates; raised with every change of the mapping.
+TEMPLATE_VERSION = 1
+
+_KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
+# Field of `dedup` each method's keys are stored in.
+KEY_FIELDS = {
+    "sketch": "sketch",
+    "exact": "exact",
+    "lengths": "windows",
+    "phrases": "phrases",
+    "spotsigs": "spots",
+    "simhash": "blocks",
+    "imatch": "imatch",
+    "entities": "entities",
+}
+
+
+def properties() -> JSON:
+    """The `dedup` object: the only field added to a user's index."""
+    return {
+        "dedup": {
+            "type": "object",
+            "dynamic": False,
+            "properties": {
+                "format": {"type": "keyword"},
+                **dict.fromkeys(KEY_FIELDS.values(), _KEYWORD_KEY),
+                "digest": {"type": "keyword", "doc_values": False, "index": False},
+                # Read back for verification, never searched: in the source only.
+                "shingles": {"type": "binary"},
+                "numbers": {"type": "object", "enabled": False},
+                "evidence": {"type": "object", "enabled": False},
+                "words": {"type": "integer", "index": False},
+                "score": {"type": "float", "index": False},
+                "method": {"type": "keyword"},
+                "reason": {"type": "keyword"},
+                "lang": {"type": "keyword"},
+                # Set on every document: a collapse folds all documents without it into one.
+                "group": {"type": "keyword"},
+                # 64-bit hash of the group: counting stories by it costs half as much.
+                "gid": {"type": "long", "index": False},
+                "story": {"type": "keyword"},
+                "parent": {"type": "keyword", "doc_values": False},
+                "role": {"type": "keyword"},
+                "canonical": {"type": "boolean"},
+                # Whether later documents are compared with this one.
+                "attracts": {"type": "boolean"},
+                # The document's own id: ties of the order are broken by it, and `_id` can be
+                # neither sorted by nor asked for by range.
+                "id": {"type": "keyword"},
+                # The total order: microseconds of published, else first seen.
+                "moment": {"type": "long"},
+                # Goes before the moment where the keep rule is not that of time, or where a person
+                # said that a document is the original; absent is 0.
+                "rank": {"type": "integer"},
+                "first_seen": {"type": "long", "index": False},
+                # When the link last changed: what `sweep` looks at after a crash.
+                "at": {"type": "date"},
+            },
+        }
+    }
+
+
+def news_properties() -> JSON:
+    """A ready-made news index around it; users with their own mapping need only `dedup`."""
+    return {
+        "title": {"type": "text"},
+        "text": {"type": "text"},
+        "url": {"type": "keyword", "ignore_above": 2048},
+        "source": {"type": "keyword", "ignore_above": 512},
+        "lang": {"type": "keyword", "ignore_above": 32},
+        "published": {"type": "date"},
+    }
+
+
+def news_mapping(settings: Settings) -> JSON:
+    """The mapping of an index made by us. Fields it does not know are kept and not indexed, so
+    that no value of theirs, whatever its type, can make the server refuse an article."""
+    return {
+        "dynamic": False,
+        "_meta": meta(settings),
+        "properties": {**news_properties(), **properties()},
+    }
+
+
+def quarantine_index(store: str) -> str:
+    """Beside the articles, never among them: no pattern of theirs, like news-*, matches it."""
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in store)
+    return f"esdedup-quarantine-{plain.strip('-')}"
+
+
+def corrections_index(store: str) -> str:
+    """What people said of the articles of a store, beside it like the quarantine."""
+    return quarantine_index(store).replace("-quarantine-", "-corrections-", 1)
+
+
+def quarantine_mapping() -> JSON:
+    """Documents that may be of any shape: kept whole, none of their fields indexed."""
+    return {
+        "dynamic": False,
+        "properties": {
+            "at": {"type": "date"},
+            "final": {"type": "boolean"},
+            "document": {"type": "object", "enabled": False},
+        },
+    }
+
+
+def meta(settings: Settings) -> JSON:
+    """What is recorded in the mapping, so that other settings are noticed."""
+    return {
+        "esdedup": {
+            "format": FORMAT,
+            "fingerprint": settings.fingerprint_of_format(),
+            "shaping": settings.shaping(),
+            "settings": settings.to_json(),
+        }
+    }
+
+
+def component_template(settings: Settings) -> JSON:
+    return {
+        "version": TEMPLATE_VERSION,
+        "_meta": {
+            "description": "esdedup: signatures and groups of news articles",
+            "format": FORMAT,
+        },
+        "template": {"mappings": {"_meta": meta(settings), "properties": properties()}},
+    }
+
+
+def index_template(settings: Settings, *, patterns: Sequence[str], component: str) -> JSON:
+    return {
+        "index_patterns": list(patterns),
+        "composed_of": [component],
+        "version": TEMPLATE_VERSION,
+        "_meta": {"description": "esdedup: a news index", "format": FORMAT},
+        "template": {
+            "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 1}},
+            "mappings": {
+                "dynamic": False,
+                "_meta": meta(settings),
+                "properties": news_properties(),
+            },
+        },
+    }

@@ -1,0 +1,108 @@
+"""How a cluster is asked: many searches in a request, or all hits of one, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from esdedup.errors import StoreError, StoreUnavailable
+from esdedup.model import JSON
+from esdedup.stores.connection import ClusterRefused, Connection, Target, path_of
+
+_T = TypeVar("_T")
+
+# From 20 searches a request on the time per search stays flat; 50 to 100 is the best.
+_SEARCHES = 100
+PAGE = 1_000
+# Passing faults of single searches inside an accepted request.
+_PASSING = (429, 500, 502, 503, 504)
+
+
+@dataclass(slots=True)
+class Searches:
+    """Searches of one index, alias or pattern: never a partial answer."""
+
+    _connection: Connection
+    target: Target
+    # With segment replication a replica of OpenSearch lacks what a refresh made visible.
+    preference: dict[str, str] = field(default_factory=dict)
+
+    def many(self, searches: Sequence[JSON], preference: str | None = None) -> Iterator[JSON]:
+        """Answers in the order of the searches; those of one preference meet the same copies of
+        the shards, where not all of them can be asked."""
+        given = {"preference": preference} if preference and not self.preference else {}
+        for part in chunks(searches, _SEARCHES):
+            lines: list[JSON] = []
+            for body in part:
+                # By default a dead shard only shortens the answer, and a copy becomes an original.
+                header = {"index": self.target.index, "allow_partial_search_results": False}
+                lines += [{**header, **self.preference, **given}, body]
+            answer = self._connection.send(
+                "POST", "/_msearch", params={"max_concurrent_searches": 8}, body=lines
+            )
+            for one in answer["responses"]:
+                if "error" in one:
+                    raise self._failed(one)
+                yield one
+
+    def _failed(self, answer: JSON) -> StoreError:
+        status = answer.get("status", 500)
+        refusal = ClusterRefused(status, answer, f"{self.target.shown}: search")
+        if status in _PASSING:
+            return StoreUnavailable(f"{refusal}; run the same command again")
+        return refusal
+
+    def all_ids(self, query: JSON) -> set[str]:
+        return {hit["_id"] for hit in self.scan({"query": query, "_source": False})}
+
+    def scan(self, search: JSON) -> Iterator[JSON]:
+        """All hits, page by page, from one point in time; in its own order, if it has one."""
+        pit = self.open_pit()
+        try:
+            body: JSON = {
+                **search,
+                "size": search.get("size", PAGE),
+                "track_total_hits": False,
+                "pit": {"id": pit, "keep_alive": "2m"},
+                # On OpenSearch `_shard_doc` repeats across indices.
+                "sort": [*search.get("sort", ()), {"_index": "asc"}, {"_shard_doc": "asc"}],
+            }
+            while True:
+                answer = self._connection.send("POST", "/_search", body=body)
+                hits = answer["hits"]["hits"]
+                yield from hits
+                if len(hits) < body["size"]:
+                    return
+                body["search_after"] = hits[-1]["sort"]
+        finally:
+            self.close_pit(pit)
+
+    def open_pit(self) -> str:
+        if self._connection.product == "elasticsearch":
+            path, name = path_of(self.target.index, "_pit"), "id"
+        else:
+            path, name = path_of(self.target.index, "_search", "point_in_time"), "pit_id"
+        # By default a dead shard is left out in silence.
+        partial = (
+            "allow_partial_search_results"
+            if self._connection.product == "elasticsearch"
+            else ("allow_partial_pit_creation")
+        )
+        params = {"keep_alive": "2m", partial: "false", **self.preference}
+        return str(self._connection.send("POST", path, params=params)[name])
+
+    def close_pit(self, pit: str) -> None:
+        if self._connection.product == "elasticsearch":
+            self._connection.send("DELETE", "/_pit", body={"id": pit})
+        else:
+            self._connection.send("DELETE", "/_search/point_in_time", body={"pit_id": [pit]})
+
+    def count(self, query: JSON) -> int:
+        (answer,) = self.many([{"size": 0, "query": query, "track_total_hits": True}])
+        return int(answer["hits"]["total"]["value"])
+
+
+def chunks(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

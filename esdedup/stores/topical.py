@@ -1,0 +1,111 @@
+"""Two questions about topics and time: who has these words, and what came in which order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from esdedup.model import JSON
+from esdedup.stores.bodies.documents import NO_NAMES, Names
+from esdedup.stores.fulltext import searchable
+
+# first_seen: arrival; moment: published, or arrival where there is no date.
+Clock = Literal["first_seen", "moment"]
+
+# Articles the embedded index ranks for each result, before copies are left out.
+RANKED_PER_RESULT = 3
+# Records handed over at a time.
+PAGE = 500
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Articles that lead a group, with any of these words, in a span of time (microseconds)."""
+
+    words: Sequence[str]
+    low: int
+    high: int
+    group: str = ""  # left out
+    size: int = 30
+
+
+def any_word(words: Sequence[str]) -> str:
+    """For the embedded full-text index: any of them; empty where there is no word."""
+    phrases = (" ".join(_WORD.findall(searchable(word))) for word in words)
+    return " OR ".join(dict.fromkeys(f'"{phrase}"' for phrase in phrases if phrase))
+
+
+def topical_search(asked: Asked, names: Names = NO_NAMES) -> JSON:
+    """The same for a cluster; a word of a script without spaces is a phrase of characters."""
+    titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
+    fields = [*(f"{name}^2" for name in titles), *texts]
+    without = [{"term": {"dedup.group": asked.group}}] if asked.group else []
+    return {
+        "size": asked.size,
+        "seq_no_primary_term": True,
+        "track_total_hits": False,
+        "query": {
+            "bool": {
+                "filter": [
+                    {"term": {"dedup.canonical": True}},
+                    {"range": {"dedup.moment": {"gte": asked.low, "lte": asked.high}}},
+                ],
+                "must_not": without,
+                "should": [_in_fields(word, fields) for word in asked.words],
+                "minimum_should_match": 1,
+            }
+        },
+        "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.id": "asc"}],
+    }
+
+
+def _in_fields(word: str, fields: Sequence[str]) -> JSON:
+    forms = dict.fromkeys([word, word.replace("i", "ı")] if not word.isascii() else [word])
+    return {
+        "dis_max": {
+            "queries": [
+                {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}}
+                for form in forms
+            ]
+        }
+    }
+
+
+def latest_search(clock: Clock) -> JSON:
+    return {
+        "size": 0,
+        "track_total_hits": False,
+        "aggs": {"latest": {"max": {"field": f"dedup.{clock}"}}},
+    }
+
+
+def in_order_search(clock: Clock, low: int, since: str) -> JSON:
+    """By time, then by id. `first_seen` is not indexed, and no link is older than its article:
+    when that last changed bounds it."""
+    bound: JSON = {"range": {"dedup.at": {"gte": since}}}
+    if clock == "moment":
+        bound = {"range": {"dedup.moment": {"gte": low}}}
+    return {
+        "size": PAGE,
+        "seq_no_primary_term": True,
+        "track_total_hits": False,
+        "query": {"bool": {"filter": [bound, {"exists": {"field": "dedup.group"}}]}},
+        "sort": [{f"dedup.{clock}": "asc"}, {"dedup.id": "asc"}],
+    }
+
+
+def pages(hits: Iterator[JSON], clock: Clock, low: int) -> Iterator[list[JSON]]:
+    """Hits that are late enough, some at a time."""
+    page: list[JSON] = []
+    for hit in hits:
+        if hit["_source"]["dedup"][clock] >= low:
+            page.append(hit)
+        if len(page) == PAGE:
+            yield page
+            page = []
+    if page:
+        yield page
