@@ -14,8 +14,11 @@ _NAMES = {
     "EsdedupError": "esdedup.errors",
     "Evidence": "esdedup.model",
     "Failure": "esdedup.model",
+    "Query": "esdedup.searching.queries",
+    "Searcher": "esdedup.searching.searcher",
     "Settings": "esdedup.settings",
     "Signature": "esdedup.model",
+    "fold": "esdedup.searching.fold",
     "open_store": "esdedup.stores",
     "read": "esdedup.readers",
 }
@@ -26,9 +29,12 @@ __all__ = [
     "EsdedupError",
     "Evidence",
     "Failure",
+    "Query",
+    "Searcher",
     "Settings",
     "Signature",
     "__version__",
+    "fold",
     "open_store",
     "read",
 ]
@@ -38,6 +44,9 @@ if TYPE_CHECKING:
     from esdedup.model import Decision, Document, Evidence, Failure, Signature
     from esdedup.pipeline import Deduplicator
     from esdedup.readers import read
+    from esdedup.searching.fold import fold
+    from esdedup.searching.queries import Query
+    from esdedup.searching.searcher import Searcher
     from esdedup.settings import Settings
     from esdedup.stores import open_store
 

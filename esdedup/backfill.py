@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from esdedup.errors import InputError, StoreError
-from esdedup.model import JSON, Decision, Document, Failure, order_of
+from esdedup.model import JSON, Decision, Document, Failure
 from esdedup.pipeline import Deduplicator, empty_signature
 from esdedup.readers.records import FieldMap, moment, to_document
 from esdedup.signing import Signed, prepare
@@ -132,16 +132,19 @@ class Backfill:
 
         store = deduplicator.store
         if not isinstance(store, ClusterStore):
-            raise StoreError("every article in an SQLite store is signed: there is nothing to do")
+            raise StoreError(
+                "every article in an SQLite store is signed: there is nothing to do; to switch a "
+                "method on say --only METHOD"
+            )
         if "id" in plan.fields:
             raise InputError("the id of an article is its _id: --field id=… cannot be used here")
         self._deduplicator = deduplicator
         self._settings = deduplicator.settings
-        self._index = ExistingIndex(store)
-        self._plan = replace(plan, fields={**self._index.told_fields(), **plan.fields})
+        self.index: ExistingIndex = ExistingIndex(store)
+        self._plan = replace(plan, fields={**self.index.told_fields(), **plan.fields})
         self._names = FieldMap(self._plan.fields)
-        self._mapped = self._index.mapped()
-        self._time = self._index.time_field(self._mapped, self._names.names("published"))
+        self._mapped = self.index.mapped()
+        self._time = self.index.time_field(self._mapped, self._names.names("published"))
         self._sleep = sleep
         self._filters = self._time_filters()
 
@@ -151,15 +154,15 @@ class Backfill:
         """Nothing is written."""
         query = self._query()
         sample: list[JSON] = []
-        for hits in self._pages(query):
+        for hits in self.pages(query):
             sample += hits
             if len(sample) >= _SAMPLE:
                 break
-        read = [self._document(hit) for hit in sample[:_SAMPLE]]
+        read = [self.document(hit) for hit in sample[:_SAMPLE]]
         texts = [d for d in read if isinstance(d, Document)]
         return Preview(
-            documents=self._index.count(every_query()),
-            unsigned=self._index.count(query),
+            documents=self.index.count(every_query()),
+            unsigned=self.index.count(query),
             sampled=len(read),
             without_text=len(read) - len(texts),
             without_date=sum(d.published is None for d in texts),
@@ -194,7 +197,7 @@ class Backfill:
         """Batch by batch; stopping between two of them loses nothing."""
         names = self._mapped_names()
         if self._plan.fields or any(list(found) != [ours] for ours, found in names.items()):
-            self._index.record_names(self._plan.fields, names)
+            self.index.record_names(self._plan.fields, names)
         run = self._join_run()
         progress = Progress(total=self._count())
         state = self._resume(run, progress)
@@ -216,7 +219,7 @@ class Backfill:
                 before = progress.done + progress.changed_meanwhile
                 everything = self._plan.restart and number == 1
                 position = state["position"] if state else None
-                for hits in self._pages(self._query(everything=everything, after=position)):
+                for hits in self.pages(self._query(everything=everything, after=position)):
                     wanted = [h for h in hits if everything or self._is_wanted(h, progress)]
                     if wanted:
                         started, at = time.monotonic(), datetime.now(UTC)
@@ -227,7 +230,7 @@ class Backfill:
                             self._save(state, progress)
                         yield progress
                         self._wait(len(wanted), started)
-                self._index.store.refresh()
+                self.index.store.refresh()
                 if progress.done + progress.changed_meanwhile == before and not everything:
                     return
 
@@ -238,9 +241,9 @@ class Backfill:
         pool: Workers[Signed | Failure],
         progress: Progress,
     ) -> None:
-        store = self._index.store
+        store = self.index.store
         mark = store.begin()
-        read = [self._document(hit) for hit in hits]
+        read = [self.document(hit) for hit in hits]
         signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
         pairs = list(zip(hits, signed, strict=True))
         records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
@@ -248,14 +251,14 @@ class Backfill:
         decided = [*self._deduplicator._decide(records), *failed]
         old = self._old_records(hits)
         touched = self._deduplicator._touched_by_replacing(list(old.values()))
-        report = self._index.annotate_many(decided, set(old))
+        report = self.index.annotate_many(decided, set(old))
         written = [r for r in decided if report.accepted(r.document.id)]
         ids = {r.document.id for r in written}
         # Written anew by another program, an original may have lost what its copies lean on.
         touched |= store.followers(ids)
         doubtful = ids
         if store.undisturbed(mark):  # nobody else wrote meanwhile: what was decided holds
-            touched |= self._deduplicator._after_new_leaders(written)
+            touched |= self._deduplicator._after_new(written)
             doubtful = set()
         relinked = self._deduplicator._settle(touched, doubtful)
         self._count_roles(written, relinked, progress)
@@ -281,7 +284,7 @@ class Backfill:
 
     # --- documents -----------------------------------------------------------------------------
 
-    def _document(self, hit: JSON) -> Document | Failure:
+    def document(self, hit: JSON) -> Document | Failure:
         """The article under its `_id`, whatever its fields are called."""
         own = {k: v for k, v in source_of(hit).items() if k not in ("dedup", "id")}
         return to_document({**own, "id": hit["_id"]}, hit["_id"], self._names)
@@ -291,7 +294,7 @@ class Backfill:
         first_seen = _first_seen(hit, first_seen)
         undecided = Decision(id_, "original", id_, id_)
         document = replace(signed.document, html=None)
-        order = self._deduplicator._order(document, first_seen)
+        order = self._deduplicator._order(document, signed.signature.words, first_seen)
         return Record(document, signed.signature, order, first_seen, undecided, version_of(hit))
 
     def _failed(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
@@ -303,7 +306,7 @@ class Backfill:
         return Record(
             Document(id_),
             empty_signature(self._settings),
-            order_of(published, first_seen, id_),
+            self._deduplicator._order(Document(id_, published=published), 0, first_seen),
             first_seen,
             Decision(id_, "unprocessed", id_, id_, reason=failure.reason),
             version_of(hit),
@@ -312,7 +315,7 @@ class Backfill:
     def _old_records(self, hits: Sequence[JSON]) -> dict[str, Record]:
         """Documents that had a place before they are signed again."""
         marked = [h["_id"] for h in hits if "moment" in ours_of(h)]
-        return self._index.store.get_many(marked) if marked else {}
+        return self.index.store.get_many(marked) if marked else {}
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -324,7 +327,7 @@ class Backfill:
             filters.append(_from_position(self._time, after))
         return every_query(*filters)
 
-    def _pages(self, query: JSON) -> Iterator[list[JSON]]:
+    def pages(self, query: JSON) -> Iterator[list[JSON]]:
         ours = ["title", "text", "lang", "published", "url", "source"]
         size = self._settings.batch
         if not any(name in self._mapped for name in self._names.names("text")):
@@ -333,7 +336,7 @@ class Backfill:
         if self._plan.throttle:  # short steps, not a burst every minute
             size = max(1, min(size, round(self._plan.throttle)))
         names = [name for field_ in ours for name in self._names.names(field_)]
-        return self._index.pages(
+        return self.index.pages(
             query, size=size, source=[*names, "dedup"], time=self._time, part=self._plan.part
         )
 
@@ -351,7 +354,7 @@ class Backfill:
 
     def _count(self) -> int:
         """Of this part, roughly: a hash cuts evenly."""
-        whole = self._index.count(self._query(everything=self._plan.restart))
+        whole = self.index.count(self._query(everything=self._plan.restart))
         return round(whole / self._plan.part.of)
 
     def _wait(self, documents: int, started: float) -> None:
@@ -378,11 +381,11 @@ class Backfill:
             "plan": self._plan.to_json(),
         }
         for _ in range(10):
-            old = self._index.read_state(_RUN)
+            old = self.index.read_state(_RUN)
             if old is not None and self._is_under_way(old, wanted):
                 return old.values
             values = {**wanted, "started": time.time_ns() // 1000, "finished": False}
-            if self._index.replace_state(_RUN, values, old):
+            if self.index.replace_state(_RUN, values, old):
                 return values
         raise StoreError("another backfill keeps starting on this index; try again when it is done")
 
@@ -390,13 +393,13 @@ class Backfill:
         values = run.values
         if values["finished"] or any(values[name] != wanted[name] for name in wanted):
             return False
-        mine = self._index.read_state(self._state_name)
+        mine = self.index.read_state(self._state_name)
         # Done here and asked to sign all again: that is the next run.
         return not (self._plan.restart and _is_finished(mine, values))
 
     def _resume(self, run: JSON, progress: Progress) -> JSON:
         """The state of this part; a batch that was cut short is settled first."""
-        found = self._index.read_state(self._state_name)
+        found = self.index.read_state(self._state_name)
         if found is None or found.values["run"] != run["started"]:
             state = {"run": run["started"], "at": datetime.now(UTC).isoformat(), "position": None}
         else:
@@ -409,17 +412,17 @@ class Backfill:
 
     def _save(self, state: JSON, progress: Progress) -> None:
         state |= {"finished": False, "documents": progress.done, "total": progress.total}
-        self._index.write_state(self._state_name, state)
+        self.index.write_state(self._state_name, state)
 
     def _finish(self, run: JSON, state: JSON) -> None:
-        self._index.write_state(self._state_name, {**state, "finished": True})
+        self.index.write_state(self._state_name, {**state, "finished": True})
         for number in range(1, self._plan.part.of + 1):
             part = Part(number, self._plan.part.of)
-            if not _is_finished(self._index.read_state(_state_name(part)), run):
+            if not _is_finished(self.index.read_state(_state_name(part)), run):
                 return
-        current = self._index.read_state(_RUN)
+        current = self.index.read_state(_RUN)
         if current is not None and current.values["started"] == run["started"]:
-            self._index.replace_state(_RUN, {**run, "finished": True}, current)
+            self.index.replace_state(_RUN, {**run, "finished": True}, current)
 
 
 def settle_since(deduplicator: Deduplicator, since: datetime) -> dict[str, Decision]:

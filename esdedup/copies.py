@@ -258,14 +258,14 @@ def _probes(item: Signed, order: Order, settings: Settings) -> Iterator[Probe]:
     asked = [whole] if whole else []
     if "lengths" in settings.methods:
         text = signed_text(item.document, settings)
-        windows = lengths.asked(text, settings)
+        windows = lengths.all_windows(text, settings)
         again = settings.min_windows * settings.window_step
         asked += [
             {"lengths": windows[i : i + _ASKED + again]} for i in range(0, len(windows), _ASKED)
         ]
     for keys in asked:
         needed = {method: METHODS[method].needed(settings) for method in keys}
-        yield Probe(item.document.id, keys, needed, order, leaders_only=False)
+        yield Probe(item.document.id, keys, needed, order, attracting_only=False)
 
 
 def _with_groups(found: Mapping[str, object], store: Store) -> dict[str, Record]:

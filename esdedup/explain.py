@@ -5,53 +5,29 @@ Pure functions over what is stored: nothing is read or written here.
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from functools import cache
-from itertools import pairwise
-from typing import Literal
 
+from esdedup.alignment import MAX_WORDS, Span, align
+from esdedup.corrections import NOTHING_SAID, Corrections
+from esdedup.linking import asked_keys
 from esdedup.methods import METHODS
 from esdedup.methods.batch import signed_text
 from esdedup.model import JSON, Evidence
 from esdedup.settings import Settings
 from esdedup.stores import Record
-from esdedup.text import UNSPACED, fold
 from esdedup.verify import verify
 
-Kind = Literal["equal", "changed", "removed", "added", "moved"]
-
-# Words of each text that are compared; a longer one is cut, and the explanation says so.
-MAX_WORDS = 20_000
-# difflib is quadratic, and worse on repeated words: it only sees gaps of this many word pairs
-# (about 200 x 200 words, 12 ms at worst), after rarer landmarks have cut the texts into pieces.
-_SMALL_GAP = 40_000
-# Landmarks are runs of words that occur once in both pieces: first runs of four, then single words.
-_LANDMARKS = (4, 1)
-# Pieces inside pieces: far more than real texts need, and an end for hostile ones.
-_MAX_DEPTH = 50
-# Fewer equal words than this between two rewritten passages are chance, not a shared passage.
-_ISLAND = 3
-# A passage of this many words found elsewhere was moved; shorter ones are phrases of the trade.
-_MOVED = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A passage of the old text and what stands for it in the new one.
-
-    Spans follow the new text. A `moved` span stands at its new place and nowhere else.
-    """
-
-    kind: Kind
-    old: str
-    new: str
-
-    def to_json(self) -> JSON:
-        return {"kind": self.kind, "old": self.old, "new": self.new}
+__all__ = [
+    "MAX_WORDS",
+    "Explanation",
+    "Measured",
+    "RunnerUp",
+    "SharedKeys",
+    "Span",
+    "align",
+    "explain",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +45,31 @@ class SharedKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class Measured:
+    """What one method measures of two documents, whoever decided; `says` has it in words."""
+
+    method: str
+    value: float
+    is_copy: bool
+    says: str
+
+    def to_json(self) -> JSON:
+        return {"value": self.value, "is_copy": self.is_copy, "says": self.says}
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerUp:
+    """Another article that the new one was compared with, and why it lost."""
+
+    other: str
+    evidence: Evidence
+    why: str
+
+    def to_json(self) -> JSON:
+        return {"other": self.other, "why": self.why, "evidence": self.evidence.to_json()}
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Two stored documents, the earlier one first, and everything that decides about them."""
 
@@ -79,6 +80,9 @@ class Explanation:
     rule: str
     spans: tuple[Span, ...]
     cut: bool = False  # the texts are longer than what `spans` compares
+    measures: tuple[Measured, ...] = ()
+    names: tuple[str, ...] = ()  # named entities that both have
+    runner_up: RunnerUp | None = None
 
     def to_json(self) -> JSON:
         return {
@@ -90,13 +94,19 @@ class Explanation:
             },
             "evidence": self.evidence.to_json(),
             "rule": self.rule,
+            "measures": {m.method: m.to_json() for m in self.measures},
+            "names": list(self.names),
+            "runner_up": self.runner_up.to_json() if self.runner_up else None,
             "spans": [span.to_json() for span in self.spans],
             "cut": self.cut,
         }
 
 
-def explain(one: Record, other: Record, settings: Settings) -> Explanation:
-    """What the settings say about two stored documents, whatever was decided before."""
+def explain(
+    one: Record, other: Record, settings: Settings, corrections: Corrections = NOTHING_SAID
+) -> Explanation:
+    """What the settings, and people before them, say about two stored documents, whatever was
+    decided before."""
     old, new = sorted((one, other), key=lambda record: record.order)
     keys = shared_keys(old, new, settings)
     evidence = verify(
@@ -109,12 +119,25 @@ def explain(one: Record, other: Record, settings: Settings) -> Explanation:
     texts = [signed_text(record.document, settings) for record in (old, new)]
     spans, cut = align(*texts)
     rule = rule_applied(old, new, keys, evidence, settings)
-    return Explanation(old, new, keys, evidence, rule, spans, cut)
+    if word := corrections.word_on(old.document.id, new.document.id):
+        rule = f"{word}, by a person; without that {rule}"
+    return Explanation(
+        old,
+        new,
+        keys,
+        evidence,
+        rule,
+        spans,
+        cut,
+        measures=measured(old, new, settings),
+        names=_names(old, new) if "entities" in settings.methods else (),
+        runner_up=_runner_up(old, new),
+    )
 
 
 def shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:
     """The collisions, for every method that signed both documents."""
-    mine, others = new.signature.keys, old.signature.keys
+    mine, others = asked_keys(new.signature, settings), old.signature.keys
     return tuple(
         SharedKeys(
             method,
@@ -167,196 +190,85 @@ def _too_few(keys: Sequence[SharedKeys]) -> str:
     return ", ".join(f"{k.shared} {k.method} keys shared and {k.needed} needed" for k in keys)
 
 
-# --- two texts, word by word -----------------------------------------------------------------
+# --- by every method that is on -----------------------------------------------------------------
 
 
-def align(old: str, new: str) -> tuple[tuple[Span, ...], bool]:
-    """The passages of two texts, and whether they were cut to `MAX_WORDS`.
-
-    All spans' `new`, joined, are the new text (as far as compared); their `old`, the old one,
-    but for the order of what moved.
-    """
-    a, b = _pieces(old), _pieces(new)
-    cut = max(len(a), len(b)) > MAX_WORDS
-    a, b = a[:MAX_WORDS], b[:MAX_WORDS]
-    keys_a, keys_b = [_key(p) for p in a], [_key(p) for p in b]
-    blocks = _without_islands(_in_order(keys_a, keys_b), len(a), len(b))
-    moved = _moved(keys_a, keys_b, blocks)
-    return tuple(_spans(a, b, blocks, moved)), cut
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Block:
-    """`size` equal words from `i` on in the old text and from `j` on in the new one."""
-
-    i: int
-    j: int
-    size: int
-
-
-def _pieces(text: str) -> list[str]:
-    """Words with the white space after them; one character each in unspaced scripts."""
-    return _word_pattern().findall(text)
-
-
-@cache
-def _word_pattern() -> re.Pattern[str]:
-    unspaced = "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED)
-    return re.compile(rf"\s*(?:[{unspaced}]|[^\s{unspaced}]+)\s*")
-
-
-def _key(piece: str) -> str:
-    """What makes two words the same: neither case nor the punctuation around them."""
-    word = fold(piece.strip())
-    return word.strip(_PUNCTUATION) or word
-
-
-_PUNCTUATION = "\"'`.,;:!?()[]{}«»‹›„“”‘’‚…–—-"
-
-
-def _in_order(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
-    """Equal blocks in the same order in both texts: landmarks first, difflib in between."""
-    found: list[_Block] = []
-    todo = [(0, len(a), 0, len(b), 0)]
-    while todo:
-        i0, i1, j0, j1, depth = todo.pop()
-        head = _common(a[i0:i1], b[j0:j1])
-        found.append(_Block(i0, j0, head))
-        i0, j0 = i0 + head, j0 + head
-        tail = _common(a[i0:i1][::-1], b[j0:j1][::-1])
-        i1, j1 = i1 - tail, j1 - tail
-        found.append(_Block(i1, j1, tail))
-        if i0 == i1 or j0 == j1:
+def measured(old: Record, new: Record, settings: Settings) -> tuple[Measured, ...]:
+    """What each method that signed both says by itself."""
+    out = []
+    for name in settings.methods:
+        a, b = old.signature, new.signature
+        judge = METHODS.get(name)
+        if judge is None or name not in a.keys or name not in b.keys:
             continue
-        if (i1 - i0) * (j1 - j0) <= _SMALL_GAP:
-            matcher = SequenceMatcher(None, a[i0:i1], b[j0:j1], autojunk=False)
-            found += [_Block(m.a + i0, m.b + j0, m.size) for m in matcher.get_matching_blocks()]
-        elif depth < _MAX_DEPTH:
-            todo += [
-                (i0 + pi, i0 + qi, j0 + pj, j0 + qj, depth + 1)
-                for (pi, pj), (qi, qj) in pairwise(_landmarks(a[i0:i1], b[j0:j1]))
-            ]
-    return sorted(block for block in found if block.size)
-
-
-def _common(a: Sequence[str], b: Sequence[str]) -> int:
-    return next(
-        (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
-    )
-
-
-def _landmarks(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Where both pieces can be cut, with their beginning and end; empty where nowhere."""
-    for words in _LANDMARKS:
-        in_a, in_b = _once(a, words), _once(b, words)
-        pairs = _longest_rising([(i, in_b[run]) for run, i in in_a.items() if run in in_b])
-        if pairs:
-            return [(0, 0), *pairs, (len(a), len(b))]
-    return []
-
-
-def _once(words: Sequence[str], size: int) -> dict[tuple[str, ...], int]:
-    """Runs of words that occur exactly once, with their place, in order."""
-    places: dict[tuple[str, ...], int] = {}
-    for i in range(len(words) - size + 1):
-        run = tuple(words[i : i + size])
-        places[run] = -1 if run in places else i
-    return {run: i for run, i in places.items() if i >= 0}
-
-
-def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most pairs that rise on both sides (patience sorting); the first sides rise already."""
-    tops: list[int] = []
-    at: list[int] = []
-    before: list[int] = []
-    for n, (_, j) in enumerate(pairs):
-        pile = bisect_left(tops, j)
-        before.append(at[pile - 1] if pile else -1)
-        tops[pile : pile + 1] = [j]
-        at[pile : pile + 1] = [n]
-    rising = []
-    n = at[-1] if at else -1
-    while n >= 0:
-        rising.append(pairs[n])
-        n = before[n]
-    return rising[::-1]
-
-
-def _without_islands(blocks: Sequence[_Block], a: int, b: int) -> list[_Block]:
-    """Neighbouring blocks joined, and a word or two inside a rewritten passage left out."""
-    joined = _joined(blocks)
-    kept = []
-    edges = [_Block(0, 0, 0), *joined, _Block(a, b, 0)]
-    for before, block, after in zip(edges, edges[1:], edges[2:], strict=False):
-        if block.size >= _ISLAND or min(_gap(before, block), _gap(block, after)) <= _ISLAND:
-            kept.append(block)
-    return kept
-
-
-def _joined(blocks: Sequence[_Block]) -> list[_Block]:
-    joined: list[_Block] = []
-    for block in blocks:
-        last = joined[-1] if joined else _Block(-1, -1, 0)
-        if (last.i + last.size, last.j + last.size) == (block.i, block.j):
-            joined[-1] = _Block(last.i, last.j, last.size + block.size)
+        if name in a.kept and name in b.kept:
+            value = float(judge.compare_kept(a.kept[name], b.kept[name], settings))
         else:
-            joined.append(block)
-    return joined
+            value = float(judge.compare(a.keys[name], b.keys[name], settings))
+        is_copy = bool(judge.matches(value, settings))
+        out.append(Measured(name, value, is_copy, _in_words(name, value, is_copy, settings)))
+    return tuple(out)
 
 
-def _gap(before: _Block, after: _Block) -> int:
-    """Words between two blocks, on the side where there are more."""
-    return max(after.i - before.i - before.size, after.j - before.j - before.size)
+def _in_words(name: str, value: float, is_copy: bool, settings: Settings) -> str:
+    if name == "simhash":
+        near = METHODS[name].similar(value, settings)
+        kind = "a copy" if is_copy else "similar news" if near else "unlike"
+        return f"Hamming distance {value:g}: {kind}"
+    if name == "lengths":
+        return f"{value:g} windows in a row match, {settings.min_windows} make a copy"
+    if name in ("entities", "imatch"):
+        return "the same signature" if is_copy else "different signatures"
+    return f"{value:.3f}: {'a copy' if is_copy else 'no copy'} by itself"
 
 
-def _moved(a: Sequence[str], b: Sequence[str], blocks: Sequence[_Block]) -> list[_Block]:
-    """Long passages that are in both texts, but not in the same order."""
-    free_a, free_b = [True] * len(a), [True] * len(b)
-    for block in blocks:
-        free_a[block.i : block.i + block.size] = [False] * block.size
-        free_b[block.j : block.j + block.size] = [False] * block.size
-    places = {run: i for run, i in _once(a, _MOVED).items() if all(free_a[i : i + _MOVED])}
-    moved = []
-    j = 0
-    while j + _MOVED <= len(b):
-        i = places.get(tuple(b[j : j + _MOVED]), -1)
-        size = 0
-        while i >= 0 and i + size < len(a) and j + size < len(b):
-            same = a[i + size] == b[j + size] and free_a[i + size] and free_b[j + size]
-            if not same:
-                break
-            size += 1
-        if size >= _MOVED:
-            free_a[i : i + size] = [False] * size
-            moved.append(_Block(i, j, size))
-        j += size if size >= _MOVED else 1
-    return moved
+def _names(old: Record, new: Record) -> tuple[str, ...]:
+    from esdedup.similar import entities_of
+
+    there = entities_of(old.document)
+    return tuple(name for key, name in entities_of(new.document).items() if key in there)
 
 
-def _spans(
-    a: Sequence[str], b: Sequence[str], blocks: Sequence[_Block], moved: Sequence[_Block]
-) -> Iterator[Span]:
-    gone = {i for block in moved for i in range(block.i, block.i + block.size)}
-    i = j = 0
-    for block in [*blocks, _Block(len(a), len(b), 0)]:
-        old = "".join(a[k] for k in range(i, block.i) if k not in gone)
-        inside = [m for m in moved if j <= m.j < block.j]
-        yield from _between(old, b, j, block.j, inside, a)
-        i, j = block.i + block.size, block.j + block.size
-        if block.size:
-            yield Span("equal", "".join(a[block.i : i]), "".join(b[block.j : j]))
+# --- who lost ------------------------------------------------------------------------------------
 
 
-def _between(
-    old: str, b: Sequence[str], start: int, end: int, moved: Sequence[_Block], a: Sequence[str]
-) -> Iterator[Span]:
-    """What stands between two equal passages: changed words, and what came from elsewhere."""
-    for block in [*moved, _Block(0, end, 0)]:
-        new = "".join(b[start : block.j])
-        if old or new:
-            yield Span("changed" if old and new else "removed" if old else "added", old, new)
-        old = ""
-        start = block.j + block.size
-        if block.size:
-            text = "".join(a[block.i : block.i + block.size])
-            yield Span("moved", text, "".join(b[block.j : start]))
+def _runner_up(old: Record, new: Record) -> RunnerUp | None:
+    """The best of the others that were compared when the new article was decided."""
+    chosen, *others = new.decision.evidence or (None,)
+    others = [e for e in others if e is not None and e.other != old.document.id]
+    if chosen is None or not others:
+        return None
+    linked = new.decision.role in ("duplicate", "update")
+    best = others[0]
+    why = _why_lost(chosen, best) if linked else _why_none(best)
+    return RunnerUp(best.other, best, why)
+
+
+def _why_lost(chosen: Evidence, other: Evidence) -> str:
+    if other.verdict == "different":
+        return _why_none(other)
+    if chosen.verdict == "duplicate" and other.verdict == "update":
+        return "it would have made an update, and a copy goes before an update"
+    if chosen.verdict == other.verdict == "update":
+        return "it is an earlier version: an update follows the latest article it updates"
+    if _closeness(other) < _closeness(chosen):
+        return (
+            f"it is less close: it shares {other.of_new:.0%} of the new text and "
+            f"{other.of_old:.0%} of its own, the chosen one {chosen.of_new:.0%} and "
+            f"{chosen.of_old:.0%}"
+        )
+    if _closeness(other) == _closeness(chosen):
+        return "it is as close, and comes later"
+    return "it is closer, and the other matches speak for the story of the chosen one"
+
+
+def _why_none(other: Evidence) -> str:
+    limit = other.thresholds.get("min_overlap")
+    above = f", and more than {limit:g} is needed" if limit is not None else ""
+    return f"its {other.measure} of {other.overlap:.3f} makes no copy{above}"
+
+
+def _closeness(evidence: Evidence) -> float:
+    return evidence.of_new + evidence.of_old and (
+        evidence.of_new * evidence.of_old / (evidence.of_new + evidence.of_old)
+    )

@@ -2,33 +2,39 @@
 
 With `before` the total order of documents, and likeness a property of two signatures,
 
-    leaders(d) = leaders n before d that d is a duplicate of
+    matches(d) = documents n before d that attract and that d is a duplicate of
     right(d)   = duplicate, in the group of the closest of them     if there are any
                  leader of its own group (an update, or an original)  otherwise
 
-Only leaders attract. `settle` computes right(d) for every document that may be wrong and hands on
-what a change touches, until nothing is left: when a document becomes a leader or ceases to be
-one, later documents that share keys with it are looked at again, and its members when it ceases.
+Leaders attract, and branches: copies of a leader that are far from it (`decide`). Since right(d)
+rests on earlier documents alone, there is one answer. `settle` computes it for every document
+that may be wrong and hands on what a change touches, until nothing is left: when a document that
+attracts, or did, gets another place, later documents that share keys with it are looked at again,
+and its members when it ceases to lead. What people said (`corrections`) comes in the same way: it
+rests on earlier documents, and who it names together with a document is looked at with it.
+
+A document without any keys keeps the place it has (`retention` takes keys of old groups away, as
+wholes): there is nothing left to compare. Where its original is gone the first of those left leads.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from esdedup.corrections import SAID, Heard, Places, heard
 from esdedup.decide import decide
 from esdedup.errors import StoreError
+from esdedup.keeping import reach_of, window_of
 from esdedup.methods import METHODS
-from esdedup.model import Candidate, Decision, Order, Signature
+from esdedup.model import Candidate, Decision, Evidence, Order, Signature, time_of
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record, Store
 
 # Chains of consequences are short (at most 7 rounds were seen with four writers in conflict);
 # a loop far beyond that is a defect and must not run for ever.
 _MAX_ROUNDS = 1000
-
-_DAY = 86_400_000_000  # microseconds
 
 
 @dataclass(slots=True)
@@ -42,7 +48,7 @@ class Window:
     _by_key: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
 
     def add(self, id_: str, signature: Signature, order: Order, decision: Decision) -> None:
-        if self.settings.attract == "originals" and not decision.link.canonical:
+        if self.settings.attract != "all" and not decision.link.attracts:
             return
         candidate = Candidate(id_, {}, signature, order, decision.link)
         for keys in signature.keys.values():
@@ -50,7 +56,10 @@ class Window:
                 others = self._by_key.get(key)
                 self._by_key[key] = (candidate,) if others is None else (*others, candidate)
 
-    def candidates(self, keys: Mapping[str, tuple[str, ...]], order: Order) -> list[Candidate]:
+    def candidates(
+        self, keys: Mapping[str, tuple[str, ...]], order: Order, span: int | None = None
+    ) -> list[Candidate]:
+        """`span` is the window of the document, where it has another than most."""
         found: dict[str, Candidate] = {}
         shared: dict[str, Counter[str]] = {}
         for method, own in keys.items():
@@ -62,12 +71,13 @@ class Window:
                     shared.setdefault(candidate.id, Counter())[method] += 1
         if not shared:
             return []
-        span = window_of(self.settings)
+        span = window_of(self.settings) if span is None else span
+        time = time_of(order[0])
         return [
             Candidate(c.id, dict(counts), c.signature, c.order, c.link)
             for id_, counts in shared.items()
             if (c := found[id_]).order < order
-            and (not span or order[0] - c.order[0] <= span)
+            and (not span or abs(time - time_of(c.order[0])) <= span)
             and enough(counts, self.settings)
         ]
 
@@ -78,29 +88,39 @@ def enough(shared: Counter[str], settings: Settings) -> bool:
 
 
 def asked_keys(signature: Signature, settings: Settings) -> Mapping[str, tuple[str, ...]]:
-    """The keys of a document without those that are known to be everywhere."""
-    if not settings.hot_keys:
-        return signature.keys
+    """The keys that a document asks with, without those that are known to be everywhere.
+
+    Not those of a method that is off: `backfill --only` may be adding them just now.
+    """
+    asked = {m: k for m, k in signature.keys.items() if m in settings.methods or m == "exact"}
+    for name, kept in signature.kept.items():
+        if name in settings.methods:
+            asked[name] = METHODS[name].asked(kept, settings)
     hot = frozenset(settings.hot_keys)
-    kept = {m: tuple(k for k in keys if k not in hot) for m, keys in signature.keys.items()}
-    return {method: keys for method, keys in kept.items() if keys}
+    if hot:
+        asked = {m: tuple(k for k in keys if k not in hot) for m, keys in asked.items()}
+    return {method: keys for method, keys in asked.items() if keys}
 
 
-def window_of(settings: Settings) -> int:
-    """How far apart in time two documents may be, in microseconds; 0 is no bound."""
-    return round(settings.candidate_window * _DAY)
-
-
-def probe(id_: str, signature: Signature, order: Order, settings: Settings) -> Probe:
+def probe(
+    id_: str, signature: Signature, order: Order, settings: Settings, source: str | None = None
+) -> Probe:
     """The question for what may attract a document, or be attracted by it."""
+    keys = asked_keys(signature, settings)
     return Probe(
         id=id_,
-        keys=asked_keys(signature, settings),
-        needed={method: METHODS[method].needed(settings) for method in signature.keys},
+        keys=keys,
+        needed={method: METHODS[method].needed(settings) for method in keys},
         order=order,
-        window=window_of(settings),
-        leaders_only=settings.attract == "originals",
+        window=window_of(settings, signature.lang, source),
+        widest=reach_of(settings),
+        attracting_only=settings.attract != "all",
     )
+
+
+def probe_of(record: Record, settings: Settings) -> Probe:
+    document = record.document
+    return probe(document.id, record.signature, record.order, settings, document.source)
 
 
 def settle(store: Store, dirty: Iterable[str], forced: Iterable[str] = ()) -> dict[str, Decision]:
@@ -139,15 +159,74 @@ def _wrong(
         if record.decision.role != "unprocessed"
     }
     ordered = sorted(records.values(), key=lambda r: r.order)
-    found = store.candidates_many(
-        [probe(r.document.id, r.signature, r.order, store.settings) for r in ordered]
-    )
+    found = store.candidates_many([probe_of(r, store.settings) for r in ordered])
+    corrections = store.corrections
+    places = places_of(store, corrections.others(records))
+    keyless = _Keyless.of(store, ordered)
     changes = []
     for record, candidates in zip(ordered, found, strict=True):
-        right = decide(record.document.id, record.signature, candidates, store.settings)
+        id_, order = record.document.id, record.order
+        said = heard(id_, order, corrections, places)
+        if is_keyless(record) and not said.joins:
+            right = keyless.place(record, said)
+        else:
+            right = decide(id_, record.signature, candidates, store.settings, said)
         if right.link != record.decision.link:
             changes.append((record, right))
     return changes, records
+
+
+def places_of(store: Store, ids: Iterable[str]) -> Places:
+    """Where documents stand now; those that could not be processed stand nowhere."""
+    wanted = set(ids)
+    return {
+        id_: (record.order, record.decision.link)
+        for id_, record in (store.get_many(wanted).items() if wanted else ())
+        if record.decision.role != "unprocessed"
+    }
+
+
+def is_keyless(record: Record) -> bool:
+    return not any(record.signature.keys.values()) and not record.signature.kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Keyless:
+    """Where those stand that documents without keys lean on, and who leads where one is gone."""
+
+    places: Places
+    first: Mapping[str, str]  # a group whose original is gone -> the first of those that are left
+
+    @classmethod
+    def of(cls, store: Store, ordered: Iterable[Record]) -> _Keyless:
+        """Of records in their order."""
+        records = [r for r in ordered if is_keyless(r)]
+        links = [r.decision.link for r in records]
+        places = places_of(store, {x for k in links for x in (k.group, k.parent) if x})
+        first: dict[str, str] = {}
+        for record in records:
+            if record.decision.group not in places:
+                first.setdefault(record.decision.group, record.document.id)
+        return cls(places, first)
+
+    def place(self, record: Record, said: Heard) -> Decision:
+        """As it is, along with what it leans on."""
+        id_, was = record.document.id, record.decision
+        alone = Decision(id_, "original", id_, id_)
+        if was.role == "update":
+            parent = self.places.get(was.link.parent or "")
+            return replace(was, story=parent[1].story) if parent else alone
+        # Joined by a word, and nobody says so any more; or taken out by one.
+        if was.role == "original" or was.method == SAID or was.group in said.apart:
+            return alone if was.link != alone.link else was
+        if leader := self.places.get(was.group):
+            return replace(was, group=leader[1].group, story=leader[1].story)
+        leading = self.first.get(was.group, id_)
+        if leading == id_:
+            return alone
+        reason = "its original is gone"
+        moved = Evidence(leading, measure="group", verdict="duplicate", reason=reason)
+        return Decision(id_, "duplicate", leading, leading, reason=reason, evidence=(moved,))
 
 
 def _touched(
@@ -157,15 +236,19 @@ def _touched(
     forced: set[str],
 ) -> set[str]:
     """Whose right place may be another after these changes."""
-    leading, ceased = [], set()
+    attracting, ceased, moved = [], set(), set()
     for id_, record in records.items():
         was, now = record.decision.link, written.get(id_, record.decision).link
         is_forced = id_ in forced
-        if now.canonical != was.canonical or (now.canonical and is_forced):
-            # Also of one that ceased: where more leaders share keys than are verified, it may
-            # have kept a better one out of sight.
-            leading.append(record)
+        if now.attracts != was.attracts or (
+            now.attracts and (is_forced or (now.group, now.story) != (was.group, was.story))
+        ):
+            # Also of one that ceased: where more share keys than are verified, it may have kept
+            # a better one out of sight.
+            attracting.append(record)
         if (not now.canonical and (is_forced or was.canonical)) or now.story != was.story:
             ceased.add(id_)
-    probes = [probe(r.document.id, r.signature, r.order, store.settings) for r in leading]
-    return store.followers(ceased) | store.later(probes)
+        if is_forced or (now.group, now.story) != (was.group, was.story):
+            moved.add(id_)
+    probes = [probe_of(r, store.settings) for r in attracting]
+    return store.followers(ceased) | store.later(probes) | store.corrections.others(moved)

@@ -15,31 +15,18 @@ from typing import Literal, Self
 
 import numpy as np
 
+from esdedup import statistics
+from esdedup.corrections import heard
 from esdedup.decide import decide
-from esdedup.linking import Window, asked_keys, probe, settle
-from esdedup.model import JSON, Decision, Document, Failure, Order, Signature, order_of
+from esdedup.errors import EsdedupError
+from esdedup.keeping import order_for, window_of
+from esdedup.linking import Window, asked_keys, places_of, probe, probe_of, settle
+from esdedup.model import Decision, Document, Failure, Order, Signature
+from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
-from esdedup.stores import Record, Store, WriteReport, open_store
-
-Status = Literal["new", "unchanged", "changed", "dropped", "relinked", "failed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """A decision, and what it meant for the store.
-
-    `relinked` decisions are about documents that were there before and found a new place, as
-    when an earlier original turns up.
-    """
-
-    decision: Decision
-    status: Status
-    failure: Failure | None = None
-
-    def to_json(self) -> JSON:
-        out = {**self.decision.to_json(), "status": self.status}
-        return out if self.failure is None else {**out, "failure": self.failure.to_json()}
+from esdedup.stores import Record, Store, open_store
+from esdedup.stream import SMALLEST_BATCH, Steps, Stream
 
 
 class Deduplicator:
@@ -58,7 +45,14 @@ class Deduplicator:
         *,
         mode: Literal["write", "read"] = "write",
     ) -> Self:
-        return cls(open_store(url, settings, mode=mode))
+        opened = cls(open_store(url, settings, mode=mode))
+        try:
+            if mode == "write":
+                statistics.check(opened.settings)
+        except EsdedupError:
+            opened.close()
+            raise
+        return opened
 
     def __enter__(self) -> Self:
         return self
@@ -73,12 +67,16 @@ class Deduplicator:
         """Decide without writing."""
         (item,) = prepare([document], self.settings)
         if isinstance(item, Failure):
-            return _unprocessed(item)
+            return unprocessed(item)
         id_, signature = item.document.id, item.signature
-        order = self._order(item.document, self._clock.now())
+        order = self._order(item.document, signature.words, self._clock.now())
         self.store.see_own_writes()
-        (candidates,) = self.store.candidates_many([probe(id_, signature, order, self.settings)])
-        return decide(id_, signature, candidates, self.settings)
+        asked = probe(id_, signature, order, self.settings, item.document.source)
+        (candidates,) = self.store.candidates_many([asked])
+        corrections = self.store.corrections
+        places = places_of(self.store, corrections.others([id_]))
+        said = heard(id_, order, corrections, places)
+        return decide(id_, signature, candidates, self.settings, said)
 
     def add(self, document: Document) -> Decision:
         """Index one document."""
@@ -96,8 +94,11 @@ class Deduplicator:
         self, documents: Iterable[Document | Failure], *, workers: int = 0
     ) -> Iterator[list[Outcome]]:
         """The same, each batch as a whole once it is written."""
-        for items in self._prepared(documents, workers):
-            yield self.write(items)
+        prepared = self._prepared(documents, workers)
+        if self.store.serial or self.settings.batch < SMALLEST_BATCH:
+            yield from map(self.write, prepared)
+        else:
+            yield from Stream(self.store, self.settings, self._steps()).batches(prepared)
         self.store.refresh()
 
     def write(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
@@ -112,11 +113,12 @@ class Deduplicator:
         """Remove documents; a group that loses its original gets the next by the order."""
         with self.store.transaction():
             self.store.begin()
-            wanted = set(ids)
+            in_turn = list(dict.fromkeys(ids))
+            wanted = set(in_turn)
             there = self.store.get_many(wanted)
             orphans = self.store.followers(wanted)
             orphans |= self._touched_by_replacing(list(there.values()))
-            removed = self.store.delete(wanted)
+            removed = self.store.delete(in_turn)
             self._settle(orphans - wanted)
         return removed
 
@@ -162,43 +164,51 @@ class Deduplicator:
             while batch := list(islice(ready, self.settings.batch)):
                 yield batch
 
+    def _steps(self) -> Steps:
+        return Steps(
+            record=self._record,
+            is_dropped=self._is_dropped,
+            keep_failures=self._keep_failures,
+            settle=self._settle,
+            write=self.write,
+        )
+
     def _write_part(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
         """Items with distinct ids: decide, write, settle what the write touched."""
         mark = self.store.begin()
         signed = [item for item in items if isinstance(item, Signed)]
         failures = [item for item in items if isinstance(item, Failure)]
-        there = self.store.get_many(_id_of(item) for item in items)
+        there = self.store.get_many(id_of(item) for item in items)
         records = [self._record(s, there.get(s.document.id)) for s in signed]
         fresh = [r for r in records if not _is_unchanged(r, there.get(r.document.id))]
         decided = self._decide(fresh)
         stored = [r for r in decided if not self._is_dropped(r, there)]
         replaced = [there[r.document.id] for r in stored if r.document.id in there]
         touched = self._touched_by_replacing(replaced)
-        if self.store.serial:  # before the write, or the batch itself is among the answers
-            touched |= self._after_new_leaders(stored)
+        # Before the write, or the batch itself is among the answers.
+        touched |= self._after_new(stored)
         report = self.store.put_many(stored)
         stored = [r for r in stored if report.accepted(r.document.id)]
-        failures += [_refused(r, report) for r in decided if r.document.id in report.failures]
+        failures += [refused(r, report) for r in decided if r.document.id in report.failures]
         self.store.release(r.document.id for r in stored)
         self._keep_failures(failures, there)
         known = {r.document.id for r in records} - {r.document.id for r in decided}
         doubtful = {r.document.id for r in stored}
-        if not self.store.serial and self.store.undisturbed(mark):
-            # Nobody else wrote meanwhile: what was decided holds, as in a transaction.
-            touched |= self._after_new_leaders(stored)
-            doubtful = set()
+        taken = not report.conflicts and not report.failures
+        if not self.store.serial and taken and self.store.undisturbed(mark):
+            doubtful = set()  # nobody else wrote meanwhile: what was decided holds
         relinked = self._settle(touched, doubtful, known)
-        done = _Written(
+        done = Written(
             decided={r.document.id: r.decision for r in decided} | relinked,
             stored={r.document.id for r in stored},
             failures={f.id: f for f in failures},
             there=there,
         )
         # Another writer was quicker with these ids: look again at what is there now.
-        again = [item for item in items if _id_of(item) in report.conflicts]
-        ids = {_id_of(item) for item in items}
+        again = [item for item in items if id_of(item) in report.conflicts]
+        ids = {id_of(item) for item in items}
         return [
-            *(done.outcome(item) for item in items if _id_of(item) not in report.conflicts),
+            *(done.outcome(item) for item in items if id_of(item) not in report.conflicts),
             *(Outcome(d, "relinked") for id_, d in relinked.items() if id_ not in ids),
             *(self._write_part(again) if again else ()),
         ]
@@ -206,30 +216,34 @@ class Deduplicator:
     def _record(self, signed: Signed, there: Record | None) -> Record:
         first_seen = there.first_seen if there else self._clock.now()
         document = _without_page(signed.document)
-        order = self._order(document, first_seen)
+        order = self._order(document, signed.signature.words, first_seen)
         undecided = Decision(document.id, "original", document.id, document.id)
         version = there.version if there else None
         return Record(document, signed.signature, order, first_seen, undecided, version)
 
-    def _order(self, document: Document, first_seen: int) -> Order:
-        dated = self.settings.keep == "earliest"
-        return order_of(document.published if dated else None, first_seen, document.id)
+    def _order(self, document: Document, words: int, first_seen: int) -> Order:
+        pinned = document.id in self.store.corrections.pinned
+        return order_for(document, words, first_seen, self.settings, pinned=pinned)
 
     def _decide(self, records: Sequence[Record]) -> list[Record]:
         """First guess for a batch: what the store has, and the batch itself, in their order."""
         ordered = sorted(records, key=lambda r: r.order)
-        found = self.store.candidates_many(
-            [probe(r.document.id, r.signature, r.order, self.settings) for r in ordered]
-        )
+        found = self.store.candidates_many([probe_of(r, self.settings) for r in ordered])
         ids = {r.document.id for r in records}
+        corrections = self.store.corrections
+        places = dict(places_of(self.store, corrections.others(ids) - ids))
         window = Window(self.settings)
         decided = []
         for record, stored in zip(ordered, found, strict=True):
             id_, signature, order = record.document.id, record.signature, record.order
             candidates = [c for c in stored if c.id not in ids]
-            candidates += window.candidates(asked_keys(signature, self.settings), order)
-            decision = decide(id_, signature, candidates, self.settings)
+            span = window_of(self.settings, signature.lang, record.document.source)
+            candidates += window.candidates(asked_keys(signature, self.settings), order, span)
+            said = heard(id_, order, corrections, places)
+            decision = decide(id_, signature, candidates, self.settings, said)
             window.add(id_, signature, order, decision)
+            if corrections:
+                places[id_] = order, decision.link
             decided.append(record.with_decision(decision))
         return decided
 
@@ -237,21 +251,18 @@ class Deduplicator:
         """Who leaned on documents that are about to be replaced by another version."""
         if not old or self.settings.attract == "all":
             return set()
-        probes = [
-            probe(r.document.id, r.signature, r.order, self.settings)
-            for r in old
-            if r.decision.link.canonical
-        ]
-        return self.store.followers(r.document.id for r in old) | self.store.later(probes)
+        probes = [probe_of(r, self.settings) for r in old if r.decision.link.attracts]
+        ids = [r.document.id for r in old]
+        touched = self.store.followers(ids) | self.store.later(probes)
+        return touched | self.store.corrections.others(ids)
 
-    def _after_new_leaders(self, records: Sequence[Record]) -> set[str]:
+    def _after_new(self, records: Sequence[Record]) -> set[str]:
         """Who was in the store before these and may belong to one of them."""
         if self.settings.attract == "all":
             return set()
-        leaders = [r for r in records if r.decision.link.canonical]
-        return self.store.later(
-            [probe(r.document.id, r.signature, r.order, self.settings) for r in leaders]
-        )
+        attracting = [r for r in records if r.decision.link.attracts]
+        named = self.store.corrections.others(r.document.id for r in records)
+        return named | self.store.later([probe_of(r, self.settings) for r in attracting])
 
     def _settle(
         self, dirty: set[str], written: Iterable[str] = (), known: Iterable[str] = ()
@@ -286,7 +297,7 @@ class Deduplicator:
         return Record(
             _without_page(document),
             empty_signature(self.settings),
-            self._order(document, first_seen),
+            self._order(document, 0, first_seen),
             first_seen,
             decision,
         )
@@ -297,29 +308,6 @@ class Deduplicator:
             and record.decision.role == "duplicate"
             and record.document.id not in there
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """What became of one part of a batch."""
-
-    decided: dict[str, Decision]
-    stored: set[str]
-    failures: dict[str, Failure]
-    there: dict[str, Record]
-
-    def outcome(self, item: Signed | Failure) -> Outcome:
-        id_ = _id_of(item)
-        if failure := self.failures.get(id_):
-            return Outcome(_unprocessed(failure), "failed", failure)
-        if id_ not in self.decided:
-            return Outcome(self.there[id_].decision, "unchanged")
-        status: Status = "dropped"
-        if id_ in self.stored:
-            status = "changed" if id_ in self.there else "new"
-        elif id_ in self.there:
-            status = "unchanged"  # as it was, in a place that settling changed
-        return Outcome(self.decided[id_], status)
 
 
 @dataclass(slots=True)
@@ -338,22 +326,9 @@ def empty_signature(settings: Settings) -> Signature:
     return Signature(settings.fingerprint_of_format(), {}, np.zeros(0, np.uint32), 0, "")
 
 
-def _unprocessed(failure: Failure) -> Decision:
-    return Decision(failure.id, "unprocessed", failure.id, failure.id, reason=failure.reason)
-
-
-def _refused(record: Record, report: WriteReport) -> Failure:
-    id_ = record.document.id
-    return Failure(id_, record.document.url or id_, report.failures[id_], document=record.document)
-
-
 def _without_page(document: Document) -> Document:
     """The page itself is not stored."""
     return document if document.html is None else replace(document, html=None)
-
-
-def _id_of(item: Signed | Failure) -> str:
-    return item.id if isinstance(item, Failure) else item.document.id
 
 
 def _is_unchanged(record: Record, there: Record | None) -> bool:
@@ -371,9 +346,9 @@ def _without_repeated_ids(
     """Parts in which an id occurs once: a second version of an article replaces the first."""
     part: dict[str, Signed | Failure] = {}
     for item in items:
-        if _id_of(item) in part:
+        if id_of(item) in part:
             yield list(part.values())
             part = {}
-        part[_id_of(item)] = item
+        part[id_of(item)] = item
     if part:
         yield list(part.values())

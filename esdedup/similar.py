@@ -1,0 +1,331 @@
+"""Similar news: articles about the same thing that are no copies (paper 001, section 2.3.1).
+
+The store's full-text search brings articles with the same rare words; everything that is stored
+of two articles then ranks them: their terms, what they share word for word, the distance of their
+fingerprints where simhash is on, and how far apart in time they are. Under the paper's preset the
+distance alone decides: more than 3 and fewer than 8 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from esdedup.errors import SettingsError
+from esdedup.methods import simhash
+from esdedup.model import JSON, Document, Failure, Order, Signature, iso
+from esdedup.settings import Settings
+from esdedup.signing import Signed, prepare
+from esdedup.stores import Probe, Record, Store
+from esdedup.stores.topical import Asked
+from esdedup.text import fold
+from esdedup.topics import Topic, likeness, named, topics
+from esdedup.verify import count_shared, dice, distinct, verify
+
+# Words asked for, the weightiest of the article.
+_WORDS = 8
+# Articles looked at for each that is shown: full-text search ranks by other rules.
+_LOOKED_AT = 2
+_MOST_LOOKED_AT = 100
+# What is shared word for word below the bar of a copy says more than its share: a tenth of a text
+# is a quoted statement.
+_OVERLAP_WEIGHT = 0.5
+_DISTANCE_WEIGHT = 0.2
+# Of what makes articles of one event: here they are only ranked. Below, few are about one thing.
+_SHOWN_FROM = 2 / 3
+# An article of the same hour counts fully, one of another year this much.
+_OLD = 0.8
+_WEEK = 7 * 86_400_000_000
+# Bits in which two unrelated texts differ.
+_UNRELATED = 32
+_SHOWN_TERMS = 8
+_END: Order = (1 << 61, "")
+_EVER = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """One article, or one group of copies shown by its original, and what speaks for it."""
+
+    document: Document
+    group: str
+    story: str
+    score: float
+    topic: float
+    overlap: float
+    apart: int  # microseconds
+    distance: int | None = None
+    is_update: bool = False  # of the same story
+    terms: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+
+    def to_json(self) -> JSON:
+        document = self.document
+        return {
+            "id": document.id,
+            "title": document.title,
+            "url": document.url,
+            "source": document.source,
+            "published": iso(document.published) if document.published else None,
+            "group": self.group,
+            "story": self.story,
+            "score": round(self.score, 4),
+            "topic": round(self.topic, 4),
+            "overlap": round(self.overlap, 4),
+            "distance": self.distance,
+            "hours_apart": round(self.apart / 3_600_000_000, 2),
+            "same_story": self.is_update,
+            "terms": list(self.terms),
+            "entities": list(self.entities),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarNews:
+    """What is similar to an article, best first; `notes` say where something may be missing."""
+
+    document: Document
+    found: tuple[Similar, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> JSON:
+        return {
+            "id": self.document.id,
+            "similar": [one.to_json() for one in self.found],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    document: Document
+    signature: Signature
+    moment: int
+    group: str
+    story: str
+
+
+def similar_to_record(
+    record: Record,
+    store: Store,
+    *,
+    size: int = 10,
+    window: timedelta | None = None,
+    explain: bool = False,
+) -> SimilarNews:
+    """News similar to a stored article."""
+    decision = record.decision
+    own = _Own(record.document, record.signature, record.order[0], decision.group, decision.story)
+    return _similar(own, store, size, window, explain)
+
+
+def similar_to(
+    document: Document,
+    store: Store,
+    *,
+    size: int = 10,
+    window: timedelta | None = None,
+    explain: bool = False,
+) -> SimilarNews | Failure:
+    """News similar to a text that need not be stored; without a date it is as of the latest."""
+    (item,) = prepare([document], store.settings)
+    if isinstance(item, Failure):
+        return item
+    return _similar(_own(item, store), store, size, window, explain)
+
+
+def _own(item: Signed, store: Store) -> _Own:
+    from esdedup.model import microseconds
+
+    document = item.document
+    if document.published is not None:
+        moment = microseconds(document.published)
+    else:
+        moment = store.latest("moment") or 0
+    return _Own(document, item.signature, moment, "", "")
+
+
+def _similar(
+    own: _Own, store: Store, size: int, window: timedelta | None, explain: bool
+) -> SimilarNews:
+    settings = store.settings
+    span = _EVER if window is None else window // timedelta(microseconds=1)
+    if settings.similar_by == "simhash":
+        found, notes = _by_simhash(own, store, span)
+    else:
+        found, notes = _by_evidence(own, store, span, size)
+    found = found[:size]
+    if explain:
+        found = _explained(own.document, found, settings)
+    return SimilarNews(own.document, tuple(found), tuple(notes))
+
+
+# --- by everything that is stored --------------------------------------------------------------
+
+
+def _by_evidence(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
+    words = list(named(own.document, store.settings).values())[:_WORDS]
+    if not words:
+        return [], ["the article has no words that tell what it is about"]
+    asked = Asked(
+        words,
+        low=max(-_EVER, own.moment - span),
+        high=min(_EVER, own.moment + span),
+        group=own.group,
+        size=min(_LOOKED_AT * size, _MOST_LOOKED_AT),
+    )
+    records = [r for r in store.topical(asked) if r.document.id != own.document.id]
+    found = [one for one in _ranked(own, records, store.settings) if one is not None]
+    found.sort(key=lambda one: (-one.score, one.apart, one.document.id))
+    return found, []
+
+
+def _ranked(own: _Own, records: Sequence[Record], settings: Settings) -> list[Similar | None]:
+    first, *others = topics([own.document, *(r.document for r in records)], settings)
+    return [
+        _compared(own, record, likeness(first, topic), settings)
+        for record, topic in zip(records, others, strict=True)
+    ]
+
+
+def _compared(own: _Own, record: Record, topic: float, settings: Settings) -> Similar | None:
+    """None for a copy, and for what is about something else."""
+    signature = record.signature
+    if not own.group and _is_copy(own, record, settings):
+        return None
+    a, b = distinct(own.signature.shingles), distinct(signature.shingles)
+    overlap = dice(count_shared(a, b), len(a), len(b)) if len(a) and len(b) else 0.0
+    distance = distance_of(own.signature, signature, settings)
+    near = distance is not None and simhash.similar(distance, settings)
+    if topic < _SHOWN_FROM * settings.similar_topic and not near:
+        return None
+    apart = abs(own.moment - record.order[0])
+    closeness = 0.0 if distance is None else max(0.0, 1 - distance / _UNRELATED)
+    evidence = topic + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness
+    score = evidence * (_OLD + (1 - _OLD) / (1 + apart / _WEEK))
+    return _one(own, record, score, topic, overlap, apart, distance)
+
+
+def _is_copy(own: _Own, record: Record, settings: Settings) -> bool:
+    """Of a text that is not stored, what it copies is not known yet."""
+    evidence = verify(record.document.id, record.signature, own.signature, settings)
+    return evidence.verdict == "duplicate"
+
+
+def _one(
+    own: _Own,
+    record: Record,
+    score: float,
+    topic: float,
+    overlap: float,
+    apart: int,
+    distance: int | None,
+) -> Similar:
+    decision = record.decision
+    return Similar(
+        document=record.document,
+        group=decision.group,
+        story=decision.story,
+        score=score,
+        topic=topic,
+        overlap=overlap,
+        apart=apart,
+        distance=distance,
+        is_update=bool(own.story) and own.story == decision.story,
+    )
+
+
+def distance_of(a: Signature, b: Signature, settings: Settings) -> int | None:
+    """Bits in which the fingerprints differ; None where simhash did not sign both."""
+    one, other = a.keys.get("simhash"), b.keys.get("simhash")
+    if not one or not other or "simhash" not in settings.methods:
+        return None
+    return int(simhash.compare(one, other, settings))
+
+
+# --- by simhash alone --------------------------------------------------------------------------
+
+
+def _by_simhash(own: _Own, store: Store, span: int) -> tuple[list[Similar], list[str]]:
+    settings = store.settings
+    if "simhash" not in settings.methods:
+        raise SettingsError(
+            "similar_by = simhash needs the method simhash, which is off: switch it on "
+            "(`esdedup backfill --only simhash`), or use similar_by = evidence"
+        )
+    keys = own.signature.keys.get("simhash", ())
+    if not keys:
+        return [], ["the article has no fingerprint"]
+    probe = Probe(own.document.id, {"simhash": keys}, {"simhash": 1}, _END, attracting_only=False)
+    (candidates,) = store.candidates_many([probe])
+    best: dict[str, Similar] = {}
+    for record in store.get_many(c.id for c in candidates).values():
+        distance = distance_of(own.signature, record.signature, settings)
+        apart = abs(own.moment - record.order[0])
+        if distance is None or record.decision.group == own.group or apart > span:
+            continue
+        if simhash.similar(distance, settings):
+            one = _one(own, record, 1 - distance / simhash.BITS, 0.0, 0.0, apart, distance)
+            known = best.get(one.group)
+            if known is None or _nearest(one) < _nearest(known):
+                best[one.group] = one
+    return sorted(best.values(), key=_nearest), _simhash_notes(len(candidates), settings)
+
+
+def _nearest(one: Similar) -> tuple[int, bool, int, str]:
+    """Of copies the original where they are as near."""
+    return one.distance or 0, one.document.id != one.group, one.apart, one.document.id
+
+
+def _simhash_notes(candidates: int, settings: Settings) -> list[str]:
+    notes = []
+    if not simhash.is_complete(7, settings):
+        bits = len(simhash.PLANS[settings.block_plan]) - 1
+        notes.append(
+            f"the plan {settings.block_plan} finds all within {bits} bits and some of those "
+            "that differ in more; 8x8 finds all"
+        )
+    if candidates >= 100:
+        notes.append("more articles share a block than were compared: some may be missing")
+    return notes
+
+
+# --- why ---------------------------------------------------------------------------------------
+
+
+def _explained(document: Document, found: Sequence[Similar], settings: Settings) -> list[Similar]:
+    from dataclasses import replace
+
+    own = named(document, settings)
+    first = topics([document], settings)[0]
+    names = entities_of(document)
+    out = []
+    for one in found:
+        (other,) = topics([one.document], settings)
+        terms = shared_terms(first, other, own)
+        shared = names.keys() & entities_of(one.document).keys()
+        entities = tuple(names[key] for key in names if key in shared)
+        out.append(
+            replace(
+                one, topic=likeness(first, other), terms=terms[:_SHOWN_TERMS], entities=entities
+            )
+        )
+    return out
+
+
+def shared_terms(a: Topic, b: Topic, names: dict[int, str]) -> tuple[str, ...]:
+    """The words that both are about, the weightiest first."""
+    both = {int(term) for term in a.terms} & {int(term) for term in b.terms}
+    return tuple(word for term, word in names.items() if term in both)
+
+
+def entities_of(document: Document) -> dict[str, str]:
+    """Named entities of an article, each once, as it is written first."""
+    from esdedup.entities import find
+
+    found: dict[str, str] = {}
+    for text in (document.title, document.text):
+        for entity in find(text, document.lang, nested=False):
+            found.setdefault(fold(entity.text), entity.text)
+    return found

@@ -1,0 +1,238 @@
+"""A stream of new documents into a store that shows its writes only after a refresh.
+
+While the server works on one batch the next is decided: from what searches show, and from what was
+written since the last refresh, kept in memory. A refresh, and the question whether other writers
+were at work, come once in several batches (a stretch). Where nobody else wrote, what was decided
+holds, as in a transaction, and only documents that were there before and come after a new one are
+settled. Where somebody did, or the store refused anything, the whole stretch is settled, and the
+next ones are short.
+
+Nothing rests on the memory alone: a run that was killed anywhere is run again, and what it wrote
+is then settled as known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from esdedup.corrections import Heard
+from esdedup.decide import decide
+from esdedup.linking import probe_of
+from esdedup.model import Candidate, Decision, Failure, time_of
+from esdedup.outcomes import Outcome, Written, id_of, refused
+from esdedup.settings import Settings
+from esdedup.signing import Signed
+from esdedup.stores import Probe, Record, Store, WriteReport
+
+Items = Sequence[Signed | Failure]
+
+# Batches between two refreshes while nobody else writes: a refresh takes the time of a quarter of
+# a batch, and what is kept in memory stays small.
+_LONGEST_STRETCH = 8
+# The outcomes of a batch wait for the next one, which a trickle of single documents must not.
+SMALLEST_BATCH = 8
+
+
+@dataclass(slots=True)
+class Unseen:
+    """Documents written, or being written, that no search need show yet."""
+
+    ids: set[str] = field(default_factory=set)
+    _first: dict[str, Candidate] = field(default_factory=dict)  # key -> who had it first
+    _crowds: dict[str, list[Candidate]] = field(default_factory=dict)  # and where there are more
+
+    def add(self, record: Record, decision: Decision) -> None:
+        id_, signature = record.document.id, record.signature
+        candidate = Candidate(id_, {}, signature, record.order, decision.link)
+        self.ids.add(id_)
+        for keys in signature.keys.values():
+            for key in keys:
+                first = self._first.setdefault(key, candidate)
+                if first is not candidate:
+                    self._crowds.setdefault(key, [first]).append(candidate)
+
+    def before(self, asked: Probe) -> list[Candidate]:
+        """What may attract the document, as the store would answer after a refresh."""
+        return [
+            replace(candidate, shared=shared)
+            for candidate, shared in self._sharing(asked)
+            if candidate.order < asked.order
+            and (candidate.link.attracts or not asked.attracting_only)
+        ]
+
+    def after(self, asked: Probe) -> set[str]:
+        """What the document may attract."""
+        wide = replace(asked, window=asked.reach)
+        return {c.id for c, _ in self._sharing(wide) if c.order > asked.order}
+
+    def _sharing(self, asked: Probe) -> Iterator[tuple[Candidate, dict[str, int]]]:
+        found: dict[str, Candidate] = {}
+        counts: dict[str, dict[str, int]] = {}
+        for method, keys in asked.keys.items():
+            for key in self._first.keys() & keys:
+                for candidate in self._crowds.get(key) or (self._first[key],):
+                    found[candidate.id] = candidate
+                    own = counts.setdefault(candidate.id, {})
+                    own[method] = own.get(method, 0) + 1
+        for id_, shared in counts.items():
+            candidate = found[id_]
+            enough = {m: n for m, n in shared.items() if n >= asked.needed[m]}
+            apart = abs(time_of(candidate.order[0]) - time_of(asked.order[0]))
+            if enough and (not asked.window or apart <= asked.window):
+                yield candidate, enough
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What a stream needs of the pipeline around it."""
+
+    record: Callable[[Signed, Record | None], Record]
+    is_dropped: Callable[[Record, dict[str, Record]], bool]
+    keep_failures: Callable[[Sequence[Failure], dict[str, Record]], None]
+    settle: Callable[[set[str], Iterable[str]], dict[str, Decision]]
+    write: Callable[[Items], list[Outcome]]  # a batch that cannot go with the stream
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    items: Items
+    decided: list[Record]
+    stored: list[Record]
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """What was written since the last refresh, and who has to be looked at because of it."""
+
+    mark: Any
+    unseen: Unseen = field(default_factory=Unseen)
+    touched: set[str] = field(default_factory=set)
+    refused: list[Signed | Failure] = field(default_factory=list)
+    is_doubtful: bool = False
+    batches: int = 0
+
+
+class Stream:
+    """Batches one after the other; use it for one run and one store that is not serial."""
+
+    def __init__(self, store: Store, settings: Settings, steps: Steps) -> None:
+        self._store = store
+        self._settings = settings
+        self._steps = steps
+        self._stretch: _Stretch | None = None
+        self._longest = 1
+        self._under_way: tuple[_Batch, Future[WriteReport]] | None = None
+        # Whether ids of the batch before were known: then those of the next may be, too.
+        self._asks_first = True
+        self._meets_known = False
+
+    def batches(self, prepared: Iterable[Items]) -> Iterator[list[Outcome]]:
+        """Outcomes of one batch or a few, in the order of the input."""
+        with ThreadPoolExecutor(1, "esdedup-bulk") as pool:
+            for items in prepared:
+                yield from filter(None, self._take(items, pool))
+            yield self._end_stretch()
+
+    def _take(self, items: Items, pool: ThreadPoolExecutor) -> Iterator[list[Outcome]]:
+        batch = self._decided(items)
+        landed = self._landed()
+        if self._stretch is not None and self._stretch.is_doubtful:
+            # Decided on what the store did not take.
+            landed = self._end_stretch(landed)
+            batch = self._decided(items)
+        if batch is None:
+            yield self._end_stretch(landed)
+            yield self._by_itself(items)
+            return
+        yield landed
+        yield self._send(batch, pool)
+
+    def _by_itself(self, items: Items) -> list[Outcome]:
+        outcomes = self._steps.write(items)
+        self._meets_known = any(o.status in ("unchanged", "changed") for o in outcomes)
+        return outcomes
+
+    def _decided(self, items: Items) -> _Batch | None:
+        """None where ids are repeated, known to the store, or in what people said: such a batch
+        goes by itself."""
+        if self._meets_known:
+            return None
+        if self._stretch is None:
+            self._stretch = _Stretch(self._store.begin())
+        stretch, ids = self._stretch, {id_of(item) for item in items}
+        if len(ids) < len(items) or not stretch.unseen.ids.isdisjoint(ids):
+            return None
+        if not self._store.corrections.named.isdisjoint(ids):
+            return None
+        if self._asks_first or not self._store.refuses_known_ids:
+            if self._store.get_many(ids):
+                return None
+            self._asks_first = False
+        records = [self._steps.record(s, None) for s in items if isinstance(s, Signed)]
+        decided = self._decide(sorted(records, key=lambda r: r.order), stretch)
+        return _Batch(items, decided, [r for r in decided if not self._steps.is_dropped(r, {})])
+
+    def _decide(self, records: Sequence[Record], stretch: _Stretch) -> list[Record]:
+        asked = [probe_of(r, self._settings) for r in records]
+        heard = Heard(self._store.corrections)
+        attracting, decided = [], []
+        found = self._store.candidates_many(asked)
+        for record, one, shown in zip(records, asked, found, strict=True):
+            candidates = [c for c in shown if c.id not in stretch.unseen.ids]
+            candidates += stretch.unseen.before(one)
+            decision = decide(one.id, record.signature, candidates, self._settings, heard)
+            decided.append(record.with_decision(decision))
+            if self._steps.is_dropped(decided[-1], {}):
+                continue
+            if decision.link.attracts and self._settings.attract != "all":
+                attracting.append(one)
+                stretch.touched |= stretch.unseen.after(one)
+            stretch.unseen.add(record, decision)
+        if attracting:
+            stretch.touched |= self._store.later(attracting)
+        return decided
+
+    def _send(self, batch: _Batch, pool: ThreadPoolExecutor) -> list[Outcome]:
+        assert self._stretch is not None
+        self._under_way = batch, pool.submit(self._store.put_many, batch.stored)
+        self._stretch.batches += 1
+        return self._end_stretch() if self._stretch.batches >= self._longest else []
+
+    def _landed(self) -> list[Outcome]:
+        """Wait for the batch under way; its outcomes."""
+        if self._under_way is None or self._stretch is None:
+            return []
+        (batch, job), self._under_way = self._under_way, None
+        report = job.result()
+        stored = [r for r in batch.stored if report.accepted(r.document.id)]
+        failures = [item for item in batch.items if isinstance(item, Failure)]
+        failures += [refused(r, report) for r in batch.stored if r.document.id in report.failures]
+        self._store.release(r.document.id for r in stored)
+        self._steps.keep_failures(failures, {})
+        if report.conflicts or report.failures:
+            self._stretch.is_doubtful = True
+            self._stretch.refused += (i for i in batch.items if id_of(i) in report.conflicts)
+        done = Written(
+            decided={r.document.id: r.decision for r in batch.decided},
+            stored={r.document.id for r in stored},
+            failures={f.id: f for f in failures},
+            there={},
+        )
+        return [done.outcome(item) for item in batch.items if id_of(item) not in report.conflicts]
+
+    def _end_stretch(self, landed: Sequence[Outcome] = ()) -> list[Outcome]:
+        """See whether what was decided holds, settle what it touched, begin anew."""
+        outcomes, stretch = [*landed, *self._landed()], self._stretch
+        self._stretch = None
+        if stretch is None or not stretch.batches:
+            return outcomes
+        holds = not stretch.is_doubtful and self._store.undisturbed(stretch.mark)
+        self._longest = min(2 * self._longest, _LONGEST_STRETCH) if holds else 1
+        relinked = self._steps.settle(stretch.touched, () if holds else stretch.unseen.ids)
+        outcomes = [replace(o, decision=relinked.pop(o.decision.id, o.decision)) for o in outcomes]
+        outcomes += (Outcome(decision, "relinked") for decision in relinked.values())
+        # Another writer, or an earlier run, was quicker with these ids.
+        return outcomes + (self._by_itself(stretch.refused) if stretch.refused else [])
