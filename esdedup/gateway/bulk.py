@@ -1,0 +1,194 @@
+"""The body of a bulk request: read into operations, put together again line by line.
+
+Only lines that we change are changed. Blank lines, carriage returns and a missing last newline
+stay, so that the cluster says of them what it always says.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from esdedup.errors import InputError
+from esdedup.gateway import jsontext
+from esdedup.model import JSON
+
+Verb = Literal["index", "create", "update", "delete"]
+_VERBS: tuple[Verb, ...] = ("index", "create", "update", "delete")
+# Left to the cluster: a document with a routing of its own cannot be found by its id alone.
+_ROUTED = ("routing", "_routing", "parent", "_parent")
+
+
+class Malformed(InputError):
+    """The body is no bulk: the cluster will say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One action. `source` is None where its line is no JSON object, and of a delete."""
+
+    verb: Verb
+    index: str
+    id: str | None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    action_line: int = 0
+    source_line: int = 0
+    text: bytes = b""
+    source: JSON | None = None
+
+    @property
+    def is_routed(self) -> bool:
+        return any(name in self.meta for name in _ROUTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    lines: list[bytes]
+    operations: list[Operation]
+
+    def assembled(self, changes: Mapping[int, bytes]) -> bytes:
+        """The body with these lines exchanged."""
+        return b"\n".join(
+            changes.get(number, line) for number, line in enumerate(self.lines)
+        )  # fmt: skip
+
+
+def parse(body: bytes, default_index: str, default_meta: Mapping[str, Any]) -> Bulk:
+    """`default_meta`: what the request's parameters say for every action."""
+    lines = body.split(b"\n")
+    operations: list[Operation] = []
+    number = 0
+    while number < len(lines):
+        if not lines[number].strip():
+            number += 1
+            continue
+        verb, meta = _action(lines[number], number)
+        source_line = number + (verb != "delete")
+        if source_line >= len(lines) or (verb != "delete" and not lines[source_line].strip()):
+            raise Malformed(f"bulk: line {number + 1} has no document after it")
+        text = lines[source_line] if verb != "delete" else b""
+        operations.append(
+            Operation(
+                verb,
+                _text(meta.get("_index")) or default_index,
+                _id(meta.get("_id")),
+                {**default_meta, **meta},
+                number,
+                source_line,
+                text,
+                json_object(text) if text else None,
+            )
+        )
+        number = source_line + 1
+    return Bulk(lines, operations)
+
+
+def _action(line: bytes, number: int) -> tuple[Verb, JSON]:
+    action = json_object(line)
+    if action is None or len(action) != 1:
+        raise Malformed(f"bulk: line {number + 1} is no action")
+    ((given, meta),) = action.items()
+    verb = next((known for known in _VERBS if known == given), None)
+    if verb is None or not isinstance(meta, dict):
+        raise Malformed(f"bulk: line {number + 1} is no action")
+    return verb, meta
+
+
+def json_object(text: bytes) -> JSON | None:
+    """None for everything else: what it means is the cluster's to say."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def action_with_id(operation: Operation, id_: str) -> bytes:
+    """The same action under an id: our fields name it, so it cannot be made by the cluster."""
+    given = {k: v for k, v in operation.meta.items() if v is not _FROM_REQUEST}
+    return json.dumps({operation.verb: {**given, "_id": id_}}, ensure_ascii=False).encode()
+
+
+# Marks what came from the parameters of the request, and is not to be written into a line.
+_FROM_REQUEST = object()
+
+
+def request_meta(names: Iterable[str]) -> dict[str, Any]:
+    """Of the request's parameters those that matter for every action."""
+    return {name: _FROM_REQUEST for name in names if name in _ROUTED}
+
+
+def new_id() -> str:
+    """20 characters, as long as those the engines make."""
+    return base64.urlsafe_b64encode(os.urandom(15)).decode()
+
+
+def with_dedup(text: bytes, source: JSON, dedup: bytes) -> bytes:
+    """A document with our object; one it had is taken out. All else is not touched."""
+    if "dedup" in source:
+        written = text.decode()
+        found = jsontext.members(written)
+        while any(member.name == "dedup" for member in found):
+            written = jsontext.without(written, found, "dedup")
+            found = jsontext.members(written)
+        text = written.encode()
+        source = {k: v for k, v in source.items() if k != "dedup"}
+    return jsontext.with_last(text, "dedup", dedup, is_empty=not source)
+
+
+def update_with_dedup(text: bytes, part: Literal["doc", "upsert"], dedup: bytes) -> bytes:
+    """A partial update whose `doc`, or `upsert`, carries our object."""
+    written = text.decode()
+    found = {m.name: m for m in jsontext.members(written)}[part]
+    inner = written[found.at : found.end].encode()
+    new = with_dedup(inner, found.value, dedup).decode()
+    return jsontext.replaced(written, [(found.at, found.end, new)]).encode()
+
+
+def merged(source: Mapping[str, Any], doc: Mapping[str, Any]) -> JSON:
+    """As the engines merge a partial update: objects by name, all else replaced."""
+    out = dict(source)
+    for name, value in doc.items():
+        old = out.get(name)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        out[name] = merged(old, value) if both else value  # type: ignore[arg-type]
+    return out
+
+
+def operations_done(answer: bytes) -> int | None:
+    """How many writes a bulk answer tells of; None where it does not tell, or of a failure."""
+    parsed = json_object(answer)
+    items = parsed.get("items") if parsed else None
+    if not isinstance(items, list):
+        return None
+    done = 0
+    for item in items:
+        results = list(item.values()) if isinstance(item, dict) else []
+        if len(results) != 1 or not isinstance(results[0], dict):
+            return None
+        count = operation_done(results[0])
+        if count is None:
+            return None
+        done += count
+    return done
+
+
+def operation_done(result: Mapping[str, Any]) -> int | None:
+    """A delete of nothing takes a sequence number as well; an update to the same does not."""
+    if "_seq_no" not in result or result.get("error"):
+        return None
+    return int(result.get("result") != "noop")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _id(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,343 @@
+"""Detection for one caller and one configured pattern, and the settling behind it.
+
+A write is decided on what searches show and on what this desk wrote since the last refresh, as a
+`stream` does. Once in a while, with no write under way, a stretch ends: where the sequence numbers
+tell that nobody else wrote, what was decided holds, and only what it touched is settled; otherwise
+all that was written is. Nothing rests on the memory of a desk: what it did not settle, `esdedup
+sweep` does, by the time that every link carries.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from esdedup.backfill import Backfill, Progress, sweep
+from esdedup.backfill import Plan as SweepPlan
+from esdedup.corrections import Heard
+from esdedup.decide import decide
+from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
+from esdedup.gateway import enriching
+from esdedup.gateway.bulk import Operation
+from esdedup.gateway.callers import CallerStore
+from esdedup.linking import probe_of
+from esdedup.model import JSON, Failure
+from esdedup.pipeline import Deduplicator
+from esdedup.readers.records import FieldMap
+from esdedup.signing import Signed, prepare
+from esdedup.stores import Record
+from esdedup.stores.connection import ClusterRefused, path_of
+from esdedup.stores.existing import ours_of
+from esdedup.stream import Unseen
+from esdedup.workers import Workers
+
+log = logging.getLogger("esdedup.gateway")
+
+# How long an index is trusted to have our fields: it may be deleted and made anew by others.
+_TRUSTED_SECONDS = 1.0
+# A stretch waits so long for writes that are under way; then it ends as a doubtful one.
+_QUIET_SECONDS = 10.0
+# While writes go on a stretch lasts so many documents, which are kept in memory, or so many
+# seconds: its end costs a refresh, during which writes wait.
+LONGEST_STRETCH = 4_000
+LONGEST_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """What was written since the last refresh, and who has to be looked at because of it."""
+
+    mark: Any
+    unseen: Unseen = field(default_factory=Unseen)
+    ids: set[str] = field(default_factory=set)
+    touched: set[str] = field(default_factory=set)
+    replaced: dict[str, Record] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    to_verify: dict[str, str] = field(default_factory=dict)
+    operations: int = 0
+    is_doubtful: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+
+class Desk:
+    """See above. `enrich` and `written` come in pairs, from any thread."""
+
+    def __init__(self, store: CallerStore, fields: Mapping[str, str], workers: int) -> None:
+        self.store = store
+        self.deduplicator = Deduplicator(store)
+        self.settings = store.settings
+        self._backfill = Backfill(self.deduplicator, SweepPlan(fields=fields))
+        # Names told to an earlier backfill count as well.
+        told = {**self._backfill.index.told_fields(), **fields}
+        self.fields = told
+        self._names = FieldMap(told)
+        self._record_names(told)
+        self._workers: Workers[Signed | Failure] = Workers(max(1, workers), prepare, self.settings)
+        self._signing, self._deciding = threading.Lock(), threading.Lock()
+        self._state = threading.Condition()
+        self._under_way = 0
+        self._is_closing = False
+        self._trusted: dict[str, float] = {}
+        self._unsigned_since: datetime | None = None
+        self._stretch = _Stretch(store.begin())
+        self.used = time.monotonic()
+
+    def _record_names(self, told: Mapping[str, str]) -> None:
+        """As `backfill` does: for reading and searching under the names of this index."""
+        names = self._backfill._mapped_names()
+        if told or any(list(found) != [ours] for ours, found in names.items()):
+            self._backfill.index.record_names(told, names)
+
+    def close(self) -> None:
+        self._workers.__exit__(None, None, None)
+        self.store.close()
+
+    # --- a write -----------------------------------------------------------------------------
+
+    def enrich(self, operations: Sequence[Operation], *, alone: bool = False) -> Enriched:
+        """Decide about a batch. `written` must follow, whatever becomes of the request."""
+        self._begin_write()
+        try:
+            return self._enriched(operations, alone)
+        except BaseException:
+            self._end_write(doubtful=False)
+            raise
+
+    def _enriched(self, operations: Sequence[Operation], alone: bool) -> Enriched:
+        ready = self._with_our_fields({op.index for op in operations})
+        usable = [op for op in operations if op.index in ready]
+        if len(usable) < len(operations):
+            self.note_unsigned()  # an index that this very write makes
+        plan = enriching.planned(usable, self._read(usable), self._names)
+        signed = self._sign([d.document for d in plan.drafts if d.document is not None])
+        records = [
+            enriching.record_of(self.deduplicator, draft, item, self._names)
+            for draft, item in zip(plan.drafts, signed, strict=True)
+        ]
+        with self._deciding:
+            decided = self._decide(records, plan)
+        lines = enriching.changed_lines(plan.drafts, decided, alone=alone)
+        return Enriched(lines, plan, len(usable) == len(operations))
+
+    def _sign(self, documents: Sequence[Any]) -> list[Signed | Failure]:
+        with self._signing:
+            parts = self._workers.map(documents, self.settings.batch)
+            return [item for part in parts for item in part]
+
+    def _read(self, operations: Sequence[Operation]) -> dict[tuple[str, str], JSON]:
+        """In real time, by the index each is written to; of updates the whole document."""
+        docs: dict[tuple[str, str], JSON] = {}
+        for op in operations:
+            if enriching.wants_reading(op):
+                whole = op.verb == "update" or (op.index, op.id) in docs
+                part = {} if whole else {"_source": ["dedup"]}
+                docs[op.index, op.id or ""] = {"_index": op.index, "_id": op.id, **part}
+        if not docs:
+            return {}
+        answer = self.store.connection.send("POST", "/_mget", body={"docs": list(docs.values())})
+        return {
+            key: hit
+            for key, hit in zip(docs, answer["docs"], strict=True)
+            if hit.get("found") and "_source" in hit
+        }
+
+    def _decide(self, records: Sequence[Record], plan: enriching.Plan) -> list[Record]:
+        """In their order, each seeing those before it; as `stream` decides."""
+        stretch, settings = self._stretch, self.settings
+        repeated = len(plan.ids) < len(records) or not stretch.unseen.ids.isdisjoint(plan.ids)
+        # What people said of a document by its id is heard when it is settled.
+        corrections = self.store.corrections
+        is_named = not corrections.named.isdisjoint(plan.ids)
+        stretch.is_doubtful |= repeated or is_named
+        places = sorted(
+            (i for i, r in enumerate(records) if r.decision.role != "unprocessed"),
+            key=lambda i: records[i].order,
+        )
+        asked, heard = [probe_of(records[i], settings) for i in places], Heard(corrections)
+        found = self.store.candidates_many(asked)
+        decided, attracting = list(records), []
+        for place, one, seen in zip(places, asked, found, strict=True):
+            record = records[place]
+            hidden = stretch.unseen.ids | plan.ids
+            candidates = [c for c in seen if c.id not in hidden]
+            candidates += [c for c in stretch.unseen.before(one) if c.id != one.id]
+            decision = decide(one.id, record.signature, candidates, settings, heard)
+            decided[place] = record.with_decision(decision)
+            if decision.link.attracts and settings.attract != "all":
+                attracting.append(one)
+                stretch.touched |= stretch.unseen.after(one)
+            stretch.unseen.add(record, decision)
+        if attracting:
+            stretch.touched |= self.store.later(attracting)
+        stretch.ids |= plan.ids
+        stretch.gone |= plan.gone
+        stretch.to_verify |= plan.to_verify
+        for old in plan.replaced:
+            stretch.replaced.setdefault(old.document.id, old)
+        return decided
+
+    def written(self, operations: int | None) -> None:
+        """What the cluster said: so many writes; None where it did not say, or refused some."""
+        self._end_write(doubtful=operations is None, operations=operations or 0)
+
+    def note_unsigned(self) -> None:
+        """Something passed without our fields; the next settling signs it."""
+        with self._state:
+            self._unsigned_since = self._unsigned_since or datetime.now(UTC)
+
+    def _begin_write(self) -> None:
+        with self._state:
+            self._state.wait_for(lambda: not self._is_closing, timeout=_QUIET_SECONDS)
+            self._under_way += 1
+            self.used = time.monotonic()
+
+    def _end_write(self, *, doubtful: bool, operations: int = 0) -> None:
+        with self._state:
+            self._under_way -= 1
+            self.used = time.monotonic()
+            self._stretch.operations += operations
+            self._stretch.is_doubtful |= doubtful
+            self._state.notify_all()
+
+    # --- the mapping -------------------------------------------------------------------------
+
+    def _with_our_fields(self, names: set[str]) -> set[str]:
+        """Those of the names that are there, given our fields where they lack them."""
+        now = time.monotonic()
+        known = {n for n in names if now - self._trusted.get(n, -1e9) < _TRUSTED_SECONDS}
+        for name in names - known:
+            try:
+                answer = self.store.connection.send("GET", path_of(name, "_mapping"))
+            except ClusterRefused as refusal:
+                if refusal.status == 404:
+                    continue  # made by the first write, with the mapping the cluster gives it
+                raise
+            for index, entry in answer.items():
+                self.store.index.add_our_fields(index, entry.get("mappings", {}), self.settings)
+            self._trusted[name] = now
+            known.add(name)
+        return known
+
+    # --- settling ----------------------------------------------------------------------------
+
+    def is_due(self, idle_seconds: float) -> bool:
+        """Whether the stretch is to end: nothing was written for a while, or it is long enough."""
+        now = time.monotonic()
+        is_idle = not self._under_way and now - self.used >= idle_seconds
+        stretch = self._stretch
+        is_long = len(stretch.ids) >= LONGEST_STRETCH or now - stretch.began >= LONGEST_SECONDS
+        return bool(self.waiting) and (is_idle or is_long)
+
+    @property
+    def waiting(self) -> int:
+        """Documents that settling has not looked at."""
+        stretch = self._stretch
+        count = len(stretch.ids) + len(stretch.gone) + len(stretch.to_verify)
+        return count + (self._unsigned_since is not None)
+
+    def settle(self) -> None:
+        """End the stretch: see whether what was decided holds, mend what it touched."""
+        with self._quiet() as is_quiet:
+            stretch = self._stretch
+            self.store.note_written(stretch.operations)
+            stretch.operations = 0
+            doubtful = stretch.is_doubtful or not is_quiet
+            holds = not doubtful and self.store.undisturbed(stretch.mark)
+            self._stretch = _Stretch(self.store.begin(), is_doubtful=not is_quiet)
+            unsigned, self._unsigned_since = self._unsigned_since, None
+        try:
+            changed = self._mend(stretch, holds)
+            if unsigned is not None:
+                changed |= self._sign_unsigned(unsigned)
+        except (StoreError, KeyError):
+            self._take_back(stretch, unsigned)
+            raise
+        if changed:  # what was decided meanwhile may rest on a link that is another now
+            self._stretch.is_doubtful = True
+
+    def _mend(self, stretch: _Stretch, holds: bool) -> bool:
+        touched = set(stretch.touched)
+        if replaced := [*stretch.replaced.values()]:
+            touched |= self.deduplicator._touched_by_replacing(replaced)
+        if left := stretch.gone | set(stretch.replaced):
+            touched |= self.store.followers(left)
+        touched -= stretch.gone
+        written = () if holds else stretch.ids
+        changed = bool(self.deduplicator._settle(touched, written))
+        return self._verify(stretch.to_verify) or changed
+
+    def _verify(self, updated: Mapping[str, str]) -> bool:
+        """Partial updates are merged by the cluster: sign again where it made another text."""
+        if not updated:
+            return False
+        docs = [{"_index": index, "_id": id_} for id_, index in updated.items()]
+        answer = self.store.connection.send("POST", "/_mget", body={"docs": docs})
+        hits = [h for h in answer["docs"] if h.get("found") and "_source" in h]
+        signed = self._sign([self._backfill.document(hit) for hit in hits])
+        wrong = [h for h, s in zip(hits, signed, strict=True) if _is_stale(h, s)]
+        if wrong:
+            with self._signing:
+                now = time.time_ns() // 1000
+                self._backfill._batch(wrong, now, self._workers, Progress())
+        return bool(wrong)
+
+    def _sign_unsigned(self, since: datetime) -> bool:
+        swept = sweep(self.deduplicator, since, fields=self.fields)
+        return bool(swept.done or swept.relinked)
+
+    def _take_back(self, stretch: _Stretch, unsigned: datetime | None) -> None:
+        """Settling failed: all of it is tried again with the next stretch."""
+        with self._state:
+            new = self._stretch
+            new.ids |= stretch.ids
+            new.touched |= stretch.touched
+            new.gone |= stretch.gone
+            new.to_verify |= stretch.to_verify
+            new.replaced |= stretch.replaced
+            new.is_doubtful = True
+            self._unsigned_since = unsigned or self._unsigned_since
+
+    def forget(self) -> int:
+        """Give up settling what waits; returns how much that was."""
+        with self._state:
+            count, self._stretch.ids, self._stretch.touched = self.waiting, set(), set()
+            self._stretch.gone, self._stretch.to_verify = set(), {}
+            self._stretch.replaced, self._unsigned_since = {}, None
+        return count
+
+    @contextmanager
+    def _quiet(self) -> Iterator[bool]:
+        """No write under way meanwhile, unless one takes too long; tells which it is."""
+        with self._state:
+            self._is_closing = True
+            is_quiet = self._state.wait_for(lambda: not self._under_way, timeout=_QUIET_SECONDS)
+        try:
+            yield is_quiet
+        finally:
+            with self._state:
+                self._is_closing = False
+                self._state.notify_all()
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """Lines to send instead, and whether every operation was looked at."""
+
+    lines: dict[int, bytes]
+    plan: enriching.Plan
+    is_complete: bool
+
+
+def _is_stale(hit: JSON, signed: Signed | Failure) -> bool:
+    if isinstance(signed, Failure):
+        return ours_of(hit).get("role") != "unprocessed"
+    return ours_of(hit).get("digest") != signed.signature.exact
+
+
+__all__ = ["Desk", "Enriched", "StoreMissing", "StoreUnavailable"]

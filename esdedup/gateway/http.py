@@ -1,0 +1,307 @@
+"""HTTP/1.1 as far as a gateway needs it: heads read strictly, bodies by their declared length.
+
+What two programs could read in two ways (a length beside chunks, two lengths, a name with a space,
+a line that ends in a bare newline) is refused: the gateway and the cluster must see one request
+where the caller sent one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import zlib
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Literal
+
+Header = tuple[str, str]
+Headers = list[Header]
+
+_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_REQUEST = re.compile(rf"({_TOKEN}) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
+_STATUS = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?")
+_HEADER = re.compile(rf"({_TOKEN}):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?\r\n")
+
+MAX_HEAD = 64 * 1024
+MAX_HEADERS = 200
+BUFFER = 256 * 1024
+
+# Between two programs only, never handed on.
+HOP_BY_HOP = frozenset(
+    {
+        "connection", "keep-alive", "proxy-connection", "proxy-authenticate",
+        "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings",
+    }
+)  # fmt: skip
+_NAMED_IN_CONNECTION = HOP_BY_HOP | {"close"}
+
+
+class HttpError(Exception):
+    """A request that is refused here, with the status it is told."""
+
+    def __init__(self, status: int, reason: str, kind: str = "esdedup_gateway_exception") -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+        self.kind = kind
+
+
+class UpstreamError(Exception):
+    """The cluster cannot be reached, or does not speak HTTP."""
+
+
+Framing = Literal["none", "length", "chunked", "until_close"]
+
+
+@dataclass(slots=True)
+class Head:
+    """The first lines of a request or an answer."""
+
+    headers: Headers
+    version: int  # 0 or 1
+    method: str = ""
+    target: str = ""
+    status: int = 0
+    reason: str = ""
+    framing: Framing = "none"
+    length: int = 0
+    lower: dict[str, str] = field(default_factory=dict)  # last value of each name
+
+    def get(self, name: str) -> str:
+        return self.lower.get(name, "")
+
+    @property
+    def keeps_alive(self) -> bool:
+        tokens = _tokens(self.get("connection"))
+        return "close" not in tokens and (self.version == 1 or "keep-alive" in tokens)
+
+
+def _tokens(value: str) -> list[str]:
+    return [token.strip().lower() for token in value.split(",") if token.strip()]
+
+
+def parse_request(raw: bytes) -> Head:
+    first, headers, lower = _parse(raw)
+    found = _REQUEST.fullmatch(first)
+    if found is None:
+        raise HttpError(400, "malformed request line")
+    method, target, version = found[1], found[2], int(found[3])
+    if not target.startswith("/"):
+        raise HttpError(400, "only a path is taken as the target of a request")
+    head = Head(headers, version, method=method, target=target, lower=lower)
+    others = set(_tokens(lower.get("connection", ""))) - _NAMED_IN_CONNECTION
+    if others:
+        # To have a header dropped that something in front of us relies on.
+        raise HttpError(400, "the Connection header names headers that are to be handed on")
+    hosts = sum(1 for name, _ in headers if name.lower() == "host")
+    if hosts > 1 or (hosts == 0 and version == 1):
+        raise HttpError(400, "one Host header is needed")
+    _frame(head, default="none")
+    return head
+
+
+def parse_answer(raw: bytes, method: str) -> Head:
+    try:
+        first, headers, lower = _parse(raw)
+        found = _status(first)
+        head = Head(
+            headers,
+            int(found[1]),
+            status=int(found[2]),
+            reason=found[3] or "",
+            lower=lower,
+        )
+        if method == "HEAD" or head.status in (204, 304) or head.status < 200:
+            return head
+        _frame(head, default="until_close")
+    except HttpError as error:
+        raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
+    return head
+
+
+def _status(line: str) -> re.Match[str]:
+    found = _STATUS.fullmatch(line)
+    if found is None:
+        raise HttpError(502, "malformed status line")
+    return found
+
+
+def _parse(raw: bytes) -> tuple[str, Headers, dict[str, str]]:
+    first, *lines = raw.decode("latin-1")[:-4].split("\r\n")
+    if len(lines) > MAX_HEADERS:
+        raise HttpError(431, "too many headers")
+    headers: Headers = []
+    lower: dict[str, str] = {}
+    for line in lines:
+        found = _HEADER.fullmatch(line)
+        if found is None:
+            raise HttpError(400, "malformed header")
+        name, value = found[1], found[2].rstrip(" \t")
+        headers.append((name, value))
+        key = name.lower()
+        if key in lower and key in ("content-length", "transfer-encoding", "connection"):
+            value = f"{lower[key]},{value}"
+        lower[key] = value
+    return first, headers, lower
+
+
+def _frame(head: Head, default: Framing) -> None:
+    encoding, length = head.lower.get("transfer-encoding"), head.lower.get("content-length")
+    if encoding is not None:
+        if length is not None:
+            raise HttpError(400, "both Transfer-Encoding and Content-Length")
+        if encoding.strip().lower() != "chunked" or head.version == 0:
+            raise HttpError(400, "a Transfer-Encoding other than chunked")
+        head.framing = "chunked"
+    elif length is not None:
+        if _LENGTH.fullmatch(length) is None:
+            raise HttpError(400, "malformed Content-Length")
+        head.framing, head.length = "length", int(length)
+    else:
+        head.framing = default
+
+
+# --- bodies -----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Pace:
+    """How slowly a body may come: a pause, and a rate it must reach after a while."""
+
+    pause: float = 30.0
+    grace: float = 30.0
+    bytes_a_second: int = 1_000
+
+    def deadline(self, began: float, received: int) -> float:
+        now = time.monotonic()
+        slowest = began + self.grace + received / self.bytes_a_second
+        return max(0.0, min(self.pause, slowest - now))
+
+
+async def body_of(
+    reader: asyncio.StreamReader, head: Head, pace: Pace | None = None
+) -> AsyncIterator[bytes]:
+    """The pieces of a body, without its framing; `pace` bounds how slowly they may come."""
+    began, received = time.monotonic(), 0
+
+    async def read(size: int) -> bytes:
+        nonlocal received
+        if pace is None:
+            piece = await reader.read(size)
+        else:
+            async with asyncio.timeout(pace.deadline(began, received)):
+                piece = await reader.read(size)
+        received += len(piece)
+        return piece
+
+    async def line() -> bytes:
+        async with asyncio.timeout(pace.deadline(began, received) if pace else None):
+            return await reader.readuntil(b"\r\n")
+
+    if head.framing == "length":
+        left = head.length
+        while left:
+            piece = await read(min(left, BUFFER))
+            if not piece:
+                raise asyncio.IncompleteReadError(b"", left)
+            left -= len(piece)
+            yield piece
+    elif head.framing == "until_close":
+        while piece := await read(BUFFER):
+            yield piece
+    elif head.framing == "chunked":
+        while size := _chunk_size(await line()):
+            while size:
+                piece = await read(min(size, BUFFER))
+                if not piece:
+                    raise asyncio.IncompleteReadError(b"", size)
+                size -= len(piece)
+                yield piece
+            if await line() != b"\r\n":
+                raise HttpError(400, "malformed chunk")
+        for _ in range(MAX_HEADERS):  # trailers are not handed on
+            if await line() == b"\r\n":
+                return
+        raise HttpError(431, "too many trailers")
+
+
+def _chunk_size(line: bytes) -> int:
+    found = _CHUNK.fullmatch(line)
+    if found is None:
+        raise HttpError(400, "malformed chunk")
+    return int(found[1], 16)
+
+
+def decoded(body: bytes, encoding: str, limit: int) -> bytes | None:
+    """The body without its compression, or None of a kind that is not known here.
+
+    HttpError where it is broken, or unpacks to more than the limit.
+    """
+    names = [n for n in _tokens(encoding) if n != "identity"]
+    if not names:
+        return body
+    if names not in (["gzip"], ["x-gzip"], ["deflate"]):
+        return None
+    # 32 more: the header tells whether it is gzip or zlib.
+    return _inflated(body, 47, limit)
+
+
+def _inflated(body: bytes, window: int, limit: int) -> bytes:
+    out, size = [], 0
+    while body:
+        unpacker = zlib.decompressobj(window)
+        try:
+            piece = unpacker.decompress(body, limit - size + 1)
+        except zlib.error as error:
+            raise HttpError(400, "the compressed body is broken") from error
+        size += len(piece)
+        if size > limit:
+            raise too_large(limit)
+        out.append(piece)
+        if not unpacker.eof:
+            raise HttpError(400, "the compressed body ends too early")
+        body = unpacker.unused_data
+    return b"".join(out)
+
+
+def too_large(limit: int) -> HttpError:
+    return HttpError(413, f"the body is larger than {limit:,} bytes", "content_too_long_exception")
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def request_bytes(method: str, target: str, headers: Iterable[Header]) -> bytes:
+    lines = [f"{method} {target} HTTP/1.1"]
+    lines += (f"{name}: {value}" for name, value in headers)
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def answer_bytes(status: int, reason: str, headers: Iterable[Header]) -> bytes:
+    lines = [f"HTTP/1.1 {status} {reason or _phrase(status)}"]
+    lines += (f"{name}: {value}" for name, value in headers)
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def end_to_end(headers: Iterable[Header], *dropped: str) -> Headers:
+    """Headers to hand on; `dropped` are further names, in lower case."""
+    return [
+        (name, value)
+        for name, value in headers
+        if (lower := name.lower()) not in HOP_BY_HOP and lower not in dropped
+    ]
+
+
+def chunk(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

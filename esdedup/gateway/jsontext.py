@@ -1,0 +1,105 @@
+"""JSON changed in its text: members added, replaced or taken out, all else left as it was written.
+
+Numbers, the order of names, white space and whatever a parser would lose stay byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_decoder = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One name and its value, and where they stand."""
+
+    name: str
+    value: Any
+    start: int  # of the name
+    at: int  # of the value
+    end: int
+
+
+def members(text: str, start: int = 0) -> list[Member]:
+    """The members of the object that begins at `start`; ValueError where there is none."""
+    return list(_members(text, start))
+
+
+def _members(text: str, start: int) -> Iterator[Member]:
+    at = _skip(text, start)
+    if text[at : at + 1] != "{":
+        raise ValueError("not a JSON object")
+    at = _skip(text, at + 1)
+    if text[at : at + 1] == "}":
+        return
+    while True:
+        name, colon = _decoder.raw_decode(text, at)
+        colon = _skip(text, colon)
+        if not isinstance(name, str) or text[colon : colon + 1] != ":":
+            raise ValueError("not a JSON object")
+        value_at = _skip(text, colon + 1)
+        value, end = _decoder.raw_decode(text, value_at)
+        yield Member(name, value, at, value_at, end)
+        at = _skip(text, end)
+        if text[at : at + 1] == "}":
+            return
+        if text[at : at + 1] != ",":
+            raise ValueError("not a JSON object")
+        at = _skip(text, at + 1)
+
+
+def elements(text: str, start: int) -> Iterator[tuple[Any, int, int]]:
+    """Value, begin and end of each element of the array that begins at `start`."""
+    at = _skip(text, start)
+    if text[at : at + 1] != "[":
+        raise ValueError("not a JSON array")
+    at = _skip(text, at + 1)
+    while text[at : at + 1] != "]":
+        value, end = _decoder.raw_decode(text, at)
+        yield value, at, end
+        at = _skip(text, end)
+        if text[at : at + 1] == ",":
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != "]":
+            raise ValueError("not a JSON array")
+
+
+def with_last(text: bytes, name: str, value: bytes, *, is_empty: bool) -> bytes:
+    """The object with one more member at its end; `text` must be one object."""
+    body = text.rstrip(b" \t\r\n")
+    rest = text[len(body) :]
+    comma = b"" if is_empty else b","
+    return b"".join((body[:-1], comma, b'"', name.encode(), b'":', value, b"}", rest))
+
+
+def without(text: str, found: list[Member], name: str) -> str:
+    """Without one member and the comma that goes with it."""
+    place = next((i for i, m in enumerate(found) if m.name == name), None)
+    if place is None:
+        return text
+    member = found[place]
+    if place + 1 < len(found):
+        return text[: member.start] + text[found[place + 1].start :]
+    if place:
+        return text[: found[place - 1].end] + text[member.end :]
+    return text[: member.start] + text[member.end :]
+
+
+def replaced(text: str, edits: list[tuple[int, int, str]]) -> str:
+    """Pieces of a text exchanged; the places do not overlap."""
+    out, at = [], 0
+    for start, end, new in sorted(edits):
+        out += [text[at:start], new]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at

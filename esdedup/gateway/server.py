@@ -1,0 +1,508 @@
+"""The gateway itself: requests in, each handled by its kind, answers out.
+
+What is neither an enriched write nor a folded search is handed on in pieces as it comes, and its
+answer back, with no byte of a body changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from esdedup.gateway import http, routes
+from esdedup.gateway.callers import Cluster
+from esdedup.gateway.folding import Fold
+from esdedup.gateway.http import Head, Headers, HttpError, Pace, UpstreamError
+from esdedup.gateway.newsroom import Newsroom
+from esdedup.gateway.upstream import Link, Upstream, chunked
+from esdedup.settings import Settings
+from esdedup.stores.connection import Target
+
+log = logging.getLogger("esdedup.gateway")
+
+# How long a connection may say nothing, or not get to the end of a head.
+_IDLE_SECONDS = 75.0
+_MOST_CONNECTIONS = 2_000
+_THREADS = 4
+_STATUS = "/_esdedup/status"
+# Of an answer that comes in chunks, what is waited for before the first byte is handed back.
+_HELD = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a gateway is told."""
+
+    target: Target
+    indices: tuple[str, ...] = ()
+    folds: Mapping[str, Fold] = field(default_factory=dict)  # pattern -> default
+    fields: Mapping[str, str] = field(default_factory=dict)  # ours -> theirs
+    settings: Settings | None = None
+    fail_closed: bool = False
+    max_body: int = 100 << 20  # what the engines take by default
+    max_in_hand: int = 400 << 20  # of all bodies that are held whole
+    workers: int = 1
+    settle_seconds: float = 1.0
+    pace: Pace = field(default_factory=Pace)
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection of a caller."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    keeps_alive: bool = True
+    has_begun: bool = False  # whether bytes of the answer went out
+    deadline: float = 0.0  # for the next head; 0 while there is a request
+
+
+@dataclass(slots=True)
+class Request:
+    """A request whose head was read; its body is still with the client."""
+
+    client: Client
+    head: Head
+    path: str
+    query: str
+    route: routes.Route
+    fold: str | None  # as asked for by this request
+
+    @property
+    def target(self) -> str:
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    @property
+    def headers(self) -> Headers:
+        return http.end_to_end(self.head.headers, "host", "expect", "x-esdedup-fold")
+
+
+Handler = Callable[[Request], Coroutine[Any, Any, None]]
+
+
+class Gateway:
+    """Serves until it is closed."""
+
+    def __init__(self, options: Options) -> None:
+        from esdedup.gateway.reads import Reads
+        from esdedup.gateway.writes import Writes
+
+        self.options = options
+        self.cluster = Cluster(options.target)
+        self.upstream = Upstream(options.target.hosts, options.target.ca_certs)
+        self.threads = ThreadPoolExecutor(_THREADS, "esdedup-enrich")
+        self.newsroom = Newsroom(
+            self.cluster,
+            settings=options.settings,
+            fields=options.fields,
+            workers=options.workers,
+            settle_seconds=options.settle_seconds,
+        )
+        self.counts: Counter[str] = Counter()
+        self._writes = Writes(self)
+        self._reads = Reads(self)
+        self._in_hand = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._busy: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._is_stopping = False
+        self._clients: dict[asyncio.Task[None], Client] = {}
+        self._watchdog: asyncio.Task[None] | None = None
+
+    # --- life --------------------------------------------------------------------------------
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Listens; returns the port."""
+        loop = asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            reader = asyncio.StreamReader(limit=http.BUFFER, loop=loop)
+            return _Protocol(reader, self._accept, loop=loop)
+
+        self.newsroom.start()
+        self._watchdog = asyncio.create_task(self._watch())
+        self._server = await loop.create_server(protocol, host, port, ssl=tls, backlog=512)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def close(self, seconds: float = 30.0) -> None:
+        """Finish the requests in hand, settle what waits, end."""
+        self._is_stopping = True
+        if self._server is not None:
+            self._server.close()
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+        for task in self._tasks - self._busy:
+            task.cancel()
+        if self._busy:
+            await asyncio.wait(self._busy, timeout=seconds)
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=1.0)
+        await asyncio.to_thread(self.newsroom.close, seconds)
+        self.threads.shutdown(wait=False)
+        await self.upstream.close()
+        self.cluster.close()
+        await asyncio.sleep(0.05)  # connections of clients are closed by the loop itself
+
+    async def _watch(self) -> None:
+        """One clock for all connections: a timer for each request would cost a tenth of it."""
+        while True:
+            await asyncio.sleep(1.0)
+            now = time.monotonic()
+            for client in list(self._clients.values()):
+                if client.deadline and now > client.deadline:
+                    client.writer.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        protocol = writer.transport.get_protocol()
+        if isinstance(protocol, _Protocol):
+            protocol.task = task
+        self._tasks.add(task)
+        client = self._clients[task] = Client(reader, writer)
+        try:
+            if len(self._tasks) > _MOST_CONNECTIONS:
+                await self._refuse(client, HttpError(503, "too many connections"))
+                return
+            while client.keeps_alive and not self._is_stopping:
+                if not await self._one(client, task):
+                    return
+        except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
+            pass  # the client went away, or was too slow to be told
+        except asyncio.CancelledError:
+            pass  # the client went away, or the gateway stops
+        finally:
+            self._tasks.discard(task)
+            self._busy.discard(task)
+            self._clients.pop(task, None)
+            with contextlib.suppress(Exception):
+                writer.close()
+
+    # --- one request -------------------------------------------------------------------------
+
+    async def _one(self, client: Client, task: asyncio.Task[None]) -> bool:
+        """Whether there was a request."""
+        client.has_begun = False
+        began, what = time.perf_counter(), "?"
+        try:
+            client.deadline = time.monotonic() + _IDLE_SECONDS
+            raw = await _head_bytes(client.reader)
+            client.deadline = 0.0
+            if raw is None:
+                return False
+            self._busy.add(task)
+            began = time.perf_counter()
+            request = self._request(client, http.parse_request(raw))
+            client.keeps_alive = request.head.keeps_alive
+            what = f"{request.head.method} {request.route.kind}"
+            await self._handler(request)(request)
+        except HttpError as error:
+            client.keeps_alive = False  # what is left of the body is not read
+            await self._refuse(client, error)
+        except UpstreamError as error:
+            client.keeps_alive = False
+            log.warning("%s: %s", what, error)
+            await self._refuse(client, HttpError(502, str(error)))
+        except TimeoutError:
+            client.keeps_alive = False
+            await self._refuse(client, HttpError(408, "the request came too slowly"))
+        finally:
+            self._busy.discard(task)
+            self.counts["requests"] += 1
+            if log.isEnabledFor(logging.DEBUG):
+                log.debug("%s %.1f ms", what, 1000 * (time.perf_counter() - began))
+        return True
+
+    def _request(self, client: Client, head: Head) -> Request:
+        path, query = routes.split_target(head.target)
+        fold: str | None = head.lower.get("x-esdedup-fold")
+        if "esdedup_fold" in query or "%" in query:
+            query, told = routes.without_parameter(query, "esdedup_fold")
+            fold = told if told is not None else fold
+        return Request(client, head, path, query, routes.route_of(head.method, path), fold)
+
+    def _handler(self, request: Request) -> Handler:
+        kind = request.route.kind
+        if kind == "other":
+            return self._status if request.path == _STATUS else self.hand_on
+        if kind in ("search", "msearch", "count"):
+            return self._reads.handle if self._reads.wants(request) else self.hand_on
+        return self._writes.handle if self._writes.wants(request) else self.hand_on
+
+    async def _status(self, request: Request) -> None:
+        """Numbers only: everybody may ask."""
+        async for _ in http.body_of(request.client.reader, request.head, self.options.pace):
+            pass
+        counts = {**self.counts, **self.newsroom.counts, "waiting": self.newsroom.waiting}
+        body = json.dumps({"status": "ok", **counts}).encode() + b"\n"
+        await self.answer(request, 200, "", [("content-type", "application/json")], body)
+
+    # --- handing on --------------------------------------------------------------------------
+
+    async def hand_on(self, request: Request) -> None:
+        """As it came: a small body at once, a large one in pieces while the answer may come."""
+        head, headers = request.head, request.headers
+        self.counts["passed"] += 1
+        if head.framing == "none" or (head.framing == "length" and head.length <= http.BUFFER):
+            body = await self.small_body(request)
+            await self._hand_on_whole(request, headers, body)
+        else:
+            await self.continue_(request)
+            await self._hand_on_stream(request, headers)
+
+    async def small_body(self, request: Request) -> bytes:
+        head = request.head
+        if not head.length:
+            return b""
+        await self.continue_(request)
+        async with asyncio.timeout(self.options.pace.pause):
+            return await request.client.reader.readexactly(head.length)
+
+    async def continue_(self, request: Request) -> None:
+        if request.head.get("expect").lower() == "100-continue" and request.head.version == 1:
+            request.client.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    async def _hand_on_whole(self, request: Request, headers: Headers, body: bytes) -> None:
+        method = request.head.method
+        repeatable = method in ("GET", "HEAD") or request.route.kind in ("search", "msearch")
+        while True:
+            link = await self.upstream.take()
+            may_repeat = repeatable and not link.is_fresh
+            try:
+                sent = http.request_bytes(
+                    method, request.target, [("Host", link.host), *headers]
+                )  # fmt: skip
+                link.writer.write(sent + body)
+                answer = await link.answer_head(method)
+            except (ConnectionError, asyncio.IncompleteReadError) as error:
+                link.close()
+                if may_repeat:
+                    continue
+                raise UpstreamError("the cluster closed the connection") from error
+            except BaseException:
+                link.close()
+                raise
+            break
+        await self._hand_back(request, link, answer)
+
+    async def _hand_on_stream(self, request: Request, headers: Headers) -> None:
+        head = request.head
+        link = await self.upstream.take(fresh=head.method not in ("GET", "HEAD"))
+        is_chunked = head.framing == "chunked"
+        if is_chunked:
+            headers = [*headers, ("Transfer-Encoding", "chunked")]
+        lines = http.request_bytes(head.method, request.target, [("Host", link.host), *headers])
+        link.writer.write(lines)
+        sending = asyncio.create_task(self._send_body(request, link, is_chunked))
+        answering = asyncio.create_task(link.answer_head(head.method))
+        try:
+            await asyncio.wait((sending, answering), return_when=asyncio.FIRST_COMPLETED)
+            if sending.done() and sending.exception() is not None:
+                self._raise_sending(sending.exception(), answering)
+            try:
+                answer = await answering
+            except (ConnectionError, asyncio.IncompleteReadError) as error:
+                raise UpstreamError("the cluster closed the connection") from error
+            if not sending.done():  # refused before it was read: nothing more can be sent
+                request.client.keeps_alive = False
+                answer.lower["connection"] = "close"
+            await self._hand_back(request, link, answer)
+        except BaseException:
+            link.close()
+            raise
+        finally:
+            for task in (sending, answering):
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await task
+
+    def _raise_sending(self, error: BaseException | None, answering: asyncio.Task[Head]) -> None:
+        """The client's fault is told to the client; of the cluster's the answer may still come."""
+        if isinstance(error, ConnectionError) and not answering.done():
+            return
+        if error is not None and not isinstance(error, ConnectionError):
+            raise error
+
+    async def _send_body(self, request: Request, link: Link, is_chunked: bool) -> None:
+        pieces = http.body_of(request.client.reader, request.head, self.options.pace)
+        async for piece in chunked(pieces) if is_chunked else pieces:
+            link.writer.write(piece)
+            await link.writer.drain()
+
+    async def _hand_back(self, request: Request, link: Link, answer: Head) -> None:
+        client = request.client
+        try:
+            self.cluster.saw_product(answer.get("x-elastic-product"))
+            headers = http.end_to_end(answer.headers)
+            if answer.framing == "length" and answer.length <= http.BUFFER:
+                try:
+                    body = await link.reader.readexactly(answer.length)
+                except asyncio.IncompleteReadError as error:
+                    raise UpstreamError("the cluster's answer ended too early") from error
+                self._write_head(request, answer.status, answer.reason, headers, body)
+            elif answer.framing in ("none", "length"):
+                self._write_head(request, answer.status, answer.reason, headers)
+                async for piece in http.body_of(link.reader, answer):
+                    client.writer.write(piece)
+                    await client.writer.drain()
+            else:
+                await self._hand_back_chunks(request, link, answer, headers)
+        except BaseException:
+            link.close()  # the client learns of it by the connection that ends too early
+            client.keeps_alive = False
+            raise
+        self.upstream.give_back(link, answer)
+        await client.writer.drain()
+
+    async def _hand_back_chunks(
+        self, request: Request, link: Link, answer: Head, headers: Headers
+    ) -> None:
+        """A short one as a whole: every piece wakes another program up."""
+        client, is_old = request.client, request.head.version == 0
+        pieces, held, size = http.body_of(link.reader, answer), [], 0
+        try:
+            async for piece in pieces:
+                held.append(piece)
+                size += len(piece)
+                if size > _HELD:
+                    break
+            else:
+                whole = b"".join(held)
+                headers = [*headers, ("content-length", str(len(whole)))]
+                self._write_head(request, answer.status, answer.reason, headers, whole)
+                return
+        except asyncio.IncompleteReadError as error:
+            raise UpstreamError("the cluster's answer ended too early") from error
+        if is_old:
+            client.keeps_alive = False
+        else:
+            headers = [*headers, ("Transfer-Encoding", "chunked")]
+        self._write_head(request, answer.status, answer.reason, headers)
+        client.writer.write(b"".join(held) if is_old else http.chunk(b"".join(held)))
+        async for piece in pieces if is_old else chunked(pieces):
+            client.writer.write(piece)
+            await client.writer.drain()
+
+    # --- answering ---------------------------------------------------------------------------
+
+    async def answer(
+        self, request: Request, status: int, reason: str, headers: Headers, body: bytes
+    ) -> None:
+        """A whole answer of our own, or one that was held."""
+        kept = [(n, v) for n, v in headers if n.lower() not in ("content-length",)]
+        self._write_head(request, status, reason, [*kept, ("content-length", str(len(body)))], body)
+        await request.client.writer.drain()
+
+    def _write_head(
+        self, request: Request, status: int, reason: str, headers: Headers, body: bytes = b""
+    ) -> None:
+        if not request.client.keeps_alive:
+            headers = [*headers, ("Connection", "close")]
+        elif request.head.version == 0:
+            headers = [*headers, ("Connection", "keep-alive")]
+        request.client.has_begun = True
+        request.client.writer.write(http.answer_bytes(status, reason, headers) + body)
+
+    async def _refuse(self, client: Client, error: HttpError) -> None:
+        """An error in the form that clients of the engines read."""
+        if client.has_begun or client.writer.is_closing():
+            return
+        self.counts["refused"] += 1
+        told = {"type": error.kind, "reason": error.reason}
+        body = json.dumps({"error": {"root_cause": [told], **told}, "status": error.status})
+        data = body.encode()
+        headers = [
+            ("content-type", "application/json"),
+            ("content-length", str(len(data))),
+            ("Connection", "close"),
+        ]
+        if error.status in (429, 503):
+            headers.append(("Retry-After", "1"))
+        client.writer.write(http.answer_bytes(error.status, "", headers) + data)
+        with contextlib.suppress(ConnectionError):
+            await client.writer.drain()
+            await _linger(client)
+
+    # --- bodies held whole -------------------------------------------------------------------
+
+    async def whole_body(self, request: Request) -> bytes:
+        """Counted against what may be held at once; `release` gives it back."""
+        limit, head = self.options.max_body, request.head
+        if head.length > limit:
+            raise http.too_large(limit)
+        await self.continue_(request)
+        pieces, size = [], 0
+        try:
+            async for piece in http.body_of(request.client.reader, head, self.options.pace):
+                size += len(piece)
+                self._in_hand += len(piece)
+                self._check_size(size)
+                pieces.append(piece)
+        except BaseException:
+            self._in_hand -= size
+            raise
+        return b"".join(pieces)
+
+    def _check_size(self, size: int) -> None:
+        if size > self.options.max_body:
+            raise http.too_large(self.options.max_body)
+        if self._in_hand > self.options.max_in_hand:
+            raise HttpError(
+                429,
+                "the gateway holds as many bytes as it may; send again",
+                "es_rejected_execution_exception",
+            )
+
+    def release(self, size: int) -> None:
+        self._in_hand -= size
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Ends the work for a client that goes away, as the engines themselves do."""
+
+    task: asyncio.Task[None] | None = None
+
+    def eof_received(self) -> bool:
+        super().eof_received()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.task is not None:
+            self.task.cancel()
+
+
+async def _head_bytes(reader: asyncio.StreamReader) -> bytes | None:
+    """The next head; None where the client has nothing more to say."""
+    try:
+        raw = await reader.readuntil(b"\r\n\r\n")
+        if raw[:2] == b"\r\n":  # allowed before a request
+            raw = raw[2:] if len(raw) > 4 else await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError:
+        return None
+    except asyncio.LimitOverrunError as error:
+        raise HttpError(431, "the head of the request is too long") from error
+    if len(raw) > http.MAX_HEAD:
+        raise HttpError(431, "the head of the request is too long")
+    return raw
+
+
+async def _linger(client: Client) -> None:
+    """Read on for a moment: a connection closed with bytes unread loses the answer."""
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        if client.writer.can_write_eof():
+            client.writer.write_eof()
+        async with asyncio.timeout(1.0):
+            while await client.reader.read(http.BUFFER):
+                pass

@@ -1,0 +1,170 @@
+"""Connections to the cluster: kept alive, taken in turn, one exchange at a time on each."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from esdedup.gateway import http
+from esdedup.gateway.http import Head, Headers, UpstreamError
+
+# A server may close what was idle for long just when it is used again.
+_IDLE_SECONDS = 50.0
+_CONNECT_SECONDS = 10.0
+_MOST_IDLE = 128
+
+
+@dataclass(slots=True)
+class Link:
+    """One connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    host: str
+    is_fresh: bool = True
+    idle_since: float = 0.0
+
+    def close(self) -> None:
+        self.writer.close()
+
+    @property
+    def is_usable(self) -> bool:
+        return not (
+            self.reader.at_eof()
+            or self.writer.is_closing()
+            or time.monotonic() - self.idle_since > _IDLE_SECONDS
+        )
+
+    async def answer_head(self, method: str) -> Head:
+        """The final one: what comes before it is between the cluster and us."""
+        while True:
+            try:
+                raw = await self.reader.readuntil(b"\r\n\r\n")
+            except asyncio.LimitOverrunError as error:
+                raise UpstreamError("the head of the cluster's answer is too long") from error
+            head = http.parse_answer(raw, method)
+            if head.status >= 200:
+                return head
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer."""
+
+    head: Head
+    body: bytes
+
+
+class Upstream:
+    """A pool of links to one or several nodes of a cluster."""
+
+    def __init__(self, hosts: tuple[str, ...], ca_certs: str | None) -> None:
+        self._hosts = [_address(host) for host in hosts]
+        secure = any(host.is_secure for host in self._hosts)
+        self._tls = ssl.create_default_context(cafile=ca_certs) if secure else None
+        self._idle: list[Link] = []
+        self._next = 0
+
+    async def take(self, *, fresh: bool = False) -> Link:
+        while self._idle and not fresh:
+            link = self._idle.pop()
+            if link.is_usable:
+                return link
+            link.close()
+        return await self._connect()
+
+    def give_back(self, link: Link, head: Head) -> None:
+        whole = head.framing != "until_close" and head.keeps_alive
+        if not whole or link.writer.is_closing() or len(self._idle) >= _MOST_IDLE:
+            link.close()
+            return
+        link.is_fresh, link.idle_since = False, time.monotonic()
+        self._idle.append(link)
+
+    async def _connect(self) -> Link:
+        problem: Exception | None = None
+        for _ in self._hosts:
+            host = self._hosts[self._next % len(self._hosts)]
+            self._next += 1
+            try:
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    reader, writer = await asyncio.open_connection(
+                        host.name,
+                        host.port,
+                        limit=http.BUFFER,
+                        ssl=self._tls if host.is_secure else None,
+                    )
+            except (OSError, TimeoutError, ssl.SSLError) as error:
+                problem = error
+                continue
+            return Link(reader, writer, host.authority)
+        raise UpstreamError(f"the cluster cannot be reached ({type(problem).__name__})")
+
+    async def exchange(
+        self, method: str, target: str, headers: Headers, body: bytes, *, repeatable: bool
+    ) -> Answer:
+        """A request that is at hand as a whole, and its whole answer."""
+        while True:
+            link = await self.take()
+            may_repeat = repeatable and not link.is_fresh
+            try:
+                sent = with_length([("Host", link.host), *headers], body, method)
+                link.writer.write(http.request_bytes(method, target, sent) + body)
+                await link.writer.drain()
+                head = await link.answer_head(method)
+                pieces = [piece async for piece in http.body_of(link.reader, head)]
+            except (ConnectionError, asyncio.IncompleteReadError) as error:
+                link.close()
+                if may_repeat:
+                    continue  # closed by the server while it was idle
+                raise UpstreamError("the cluster closed the connection") from error
+            except BaseException:
+                link.close()
+                raise
+            self.give_back(link, head)
+            return Answer(head, b"".join(pieces))
+
+    async def close(self) -> None:
+        for link in self._idle:
+            link.close()
+        with contextlib.suppress(TimeoutError, OSError):
+            async with asyncio.timeout(1.0):
+                for link in self._idle:
+                    await link.writer.wait_closed()
+        self._idle.clear()
+
+
+def with_length(headers: Headers, body: bytes, method: str) -> Headers:
+    kept = [(n, v) for n, v in headers if n.lower() != "content-length"]
+    if body or method in ("POST", "PUT"):
+        kept.append(("Content-Length", str(len(body))))
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    name: str
+    port: int
+    authority: str
+    is_secure: bool
+
+
+def _address(url: str) -> _Address:
+    parts = urlsplit(url)
+    is_secure = parts.scheme == "https"
+    port = parts.port or (443 if is_secure else 9200)
+    name = parts.hostname or ""
+    shown = f"[{name}]" if ":" in name else name
+    return _Address(name, port, f"{shown}:{port}", is_secure)
+
+
+async def chunked(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        if piece:
+            yield http.chunk(piece)
+    yield b"0\r\n\r\n"

@@ -1,0 +1,250 @@
+"""Writes on their way in: our fields added where they belong, everything else as it came."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from esdedup.errors import EsdedupError, StoreMissing
+from esdedup.gateway import bulk, http, routes
+from esdedup.gateway.bulk import Operation
+from esdedup.gateway.callers import Caller
+from esdedup.gateway.http import HttpError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from esdedup.gateway.desks import Desk
+    from esdedup.gateway.server import Gateway, Request
+    from esdedup.gateway.upstream import Answer
+
+log = logging.getLogger("esdedup.gateway")
+
+# The same trouble is told once in so many seconds.
+_TOLD_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Work:
+    """A request after detection: what is sent, and which desks wait for its answer."""
+
+    body: bytes
+    is_changed: bool = False
+    new_id: str | None = None
+    desks: list[Desk] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # patterns without an index
+    enriched: int = 0
+    unenriched: int = 0
+
+    def release(self, operations: int | None) -> None:
+        """Every desk is told once."""
+        counted = operations if len(self.desks) == 1 else None
+        while self.desks:
+            self.desks.pop().written(counted)
+
+
+class Writes:
+    """See `handle`."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._options = gateway.options
+        self._told: dict[str, float] = {}
+
+    def wants(self, request: Request) -> bool:
+        route = request.route
+        if not self._options.indices:
+            return False
+        if route.kind != "bulk":  # the lines of a bulk may name any index
+            return self._pattern(route.index) is not None
+        # Another language than JSON passes as it is; `sweep` signs what comes that way.
+        kind = request.head.get("content-type").lower()
+        return "json" in kind or not kind
+
+    def _pattern(self, index: str) -> str | None:
+        return routes.pattern_of(index, self._options.indices)
+
+    async def handle(self, request: Request) -> None:
+        gateway, head = self._gateway, request.head
+        raw = await gateway.whole_body(request)
+        try:
+            caller = Caller.of(head.headers)
+            work = await self._detected(request, caller, raw)
+            answer: Answer | None = None
+            try:
+                answer = await self._send(request, raw, work)
+            finally:
+                work.release(_operations(request, answer))
+            self._note(caller, work)
+            headers = http.end_to_end(answer.head.headers)
+            await gateway.answer(
+                request, answer.head.status, answer.head.reason, headers, answer.body
+            )
+        finally:
+            gateway.release(len(raw))
+
+    async def _detected(self, request: Request, caller: Caller, raw: bytes) -> Work:
+        """In a thread; a client that goes away leaves no desk waiting."""
+        job: Future[Work] = self._gateway.threads.submit(self._work, request, caller, raw)
+        waiting = asyncio.wrap_future(job)
+        try:
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            job.add_done_callback(_let_go)
+            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+            raise
+
+    async def _send(self, request: Request, raw: bytes, work: Work) -> Answer:
+        gateway, head = self._gateway, request.head
+        target, headers, body = request.target, request.headers, raw
+        if work.is_changed:
+            body = work.body
+            headers = [(n, v) for n, v in headers if n.lower() != "content-encoding"]
+        if work.new_id is not None:
+            path = f"{request.path.rstrip('/')}/{quote(work.new_id, safe='')}"
+            create = "op_type=create"
+            query = f"{request.query}&{create}" if request.query else create
+            target = f"{path}?{query}"
+        answer = await gateway.upstream.exchange(
+            head.method, target, headers, body, repeatable=False
+        )
+        gateway.cluster.saw_product(answer.head.get("x-elastic-product"))
+        return answer
+
+    def _note(self, caller: Caller, work: Work) -> None:
+        newsroom, counts = self._gateway.newsroom, self._gateway.counts
+        counts["enriched"] += work.enriched
+        counts["unenriched"] += work.unenriched
+        for pattern in work.missing:
+            newsroom.note_missing(caller, pattern)
+
+    # --- in a thread -------------------------------------------------------------------------
+
+    def _work(self, request: Request, caller: Caller, raw: bytes) -> Work:
+        """What is sent instead; where detection fails, what came, unless that is forbidden."""
+        head, work = request.head, Work(raw)
+        plain = http.decoded(raw, head.get("content-encoding"), self._options.max_body)
+        if plain is None:
+            return self._unread(work, "a compression that is not known here")
+        try:
+            parsed = self._parsed(request, plain)
+        except bulk.Malformed as error:
+            if self._options.fail_closed:
+                raise HttpError(400, str(error), "illegal_argument_exception") from error
+            return work  # the cluster says what is wrong
+        changes: dict[int, bytes] = {}
+        try:
+            for pattern, operations in self._by_pattern(parsed.operations).items():
+                changes |= self._enriched(caller, pattern, operations, request, work)
+        except BaseException:
+            work.release(None)
+            raise
+        if changes:
+            work.body, work.is_changed = parsed.assembled(changes), True
+        return work
+
+    def _parsed(self, request: Request, plain: bytes) -> bulk.Bulk:
+        route = request.route
+        pairs = dict(routes.parameters(request.query))
+        meta = bulk.request_meta(pairs)
+        if route.kind == "bulk":
+            return bulk.parse(plain, route.index, meta)
+        verb = "create" if pairs.get("op_type") == "create" else route.kind
+        operation = Operation(
+            verb,  # type: ignore[arg-type]
+            route.index,
+            route.id,
+            meta,
+            text=plain,
+            source=None if verb == "delete" else bulk.json_object(plain),
+        )
+        return bulk.Bulk([plain], [operation])
+
+    def _by_pattern(self, operations: Sequence[Operation]) -> dict[str, list[Operation]]:
+        out: dict[str, list[Operation]] = {}
+        for op in operations:
+            pattern = self._pattern(op.index) if routes.is_index(op.index) else None
+            if pattern is not None and not op.is_routed:
+                out.setdefault(pattern, []).append(op)
+        return out
+
+    def _enriched(
+        self,
+        caller: Caller,
+        pattern: str,
+        operations: list[Operation],
+        request: Request,
+        work: Work,
+    ) -> dict[int, bytes]:
+        writes = sum(op.verb != "delete" for op in operations)
+        alone = request.route.kind != "bulk"
+        desk: Desk | None = None
+        try:
+            desk = self._gateway.newsroom.desk(caller, pattern)
+            done = desk.enrich(operations, alone=alone)
+        except StoreMissing as error:
+            work.missing.append(pattern)
+            self._failed(pattern, str(error), quiet=True)
+        except EsdedupError as error:
+            self._failed(pattern, str(error))
+        except Exception:
+            log.exception("detection for %s failed", pattern)
+            self._failed(pattern, "a defect; the log has it")
+        else:
+            work.desks.append(desk)
+            if not done.is_complete and self._options.fail_closed:
+                raise self._closed(pattern, "the index is not there yet")
+            work.enriched += len(done.plan.drafts)
+            work.unenriched += writes - len(done.plan.drafts)
+            if alone and done.plan.drafts and operations[0].id is None:
+                work.new_id = done.plan.drafts[0].id
+            return done.lines
+        if desk is not None:
+            desk.note_unsigned()
+        work.unenriched += writes
+        return {}
+
+    def _failed(self, pattern: str, reason: str, *, quiet: bool = False) -> None:
+        self._gateway.counts["detection_failed"] += 1
+        if self._options.fail_closed:
+            raise self._closed(pattern, reason)
+        now = time.monotonic()
+        if not quiet and now - self._told.get(pattern, -1e9) > _TOLD_SECONDS:
+            self._told[pattern] = now
+            log.warning("writes to %s pass without our fields: %s", pattern, reason)
+
+    def _closed(self, pattern: str, reason: str) -> HttpError:
+        return HttpError(
+            503,
+            f"nothing was written: detection for {pattern} failed ({reason})",
+            "esdedup_unavailable_exception",
+        )
+
+    def _unread(self, work: Work, reason: str) -> Work:
+        if self._options.fail_closed:
+            raise HttpError(415, f"nothing was written: the body has {reason}")
+        return work
+
+
+def _let_go(job: Future[Work]) -> None:
+    if not job.cancelled() and job.exception() is None:
+        job.result().release(None)
+
+
+def _operations(request: Request, answer: Answer | None) -> int | None:
+    """How many writes the cluster did; None where it cannot be told."""
+    if answer is None or answer.head.status >= 300:
+        return None
+    try:
+        body = http.decoded(answer.body, answer.head.get("content-encoding"), 1 << 30)
+    except HttpError:
+        return None
+    if request.route.kind == "bulk":
+        return bulk.operations_done(body or b"")
+    result = bulk.json_object(body or b"")
+    return None if result is None else bulk.operation_done(result)

@@ -1,0 +1,104 @@
+"""Routes that ask for a key before they read a body."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, ClassVar
+
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from esdedup.service.keys import Scope
+from esdedup.service.problems import Problem
+from esdedup.service.state import Service
+
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+_CHALLENGE = {"WWW-Authenticate": "Bearer"}
+_JSON = "application/json"
+
+
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Here = Annotated[Service, Depends(service_of)]
+
+
+class _Request(Request):
+    """JSON as the standard has it: NaN and infinities are none."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            self._json = json.loads(await self.body(), parse_constant=_no_number)
+        return self._json
+
+
+def _no_number(name: str) -> Any:
+    raise Problem(400, "bad-json", f"{name} is no JSON; leave the value out")
+
+
+class ReadRoute(APIRoute):
+    """For questions; the scopes below are for what changes the store, and for its keeping."""
+
+    needed: ClassVar[Scope] = "read"
+    media_type: ClassVar[str] = _JSON
+
+    def get_route_handler(self) -> _Handler:
+        handler = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            service = service_of(request)
+            check_key(service, request, self.needed)
+            if self.body_field is not None or self.media_type != _JSON:
+                _check_media_type(request, self.media_type)
+            if self.needed != "read":
+                service.writable()
+                service.admission.refuse_if_full(int(request.headers.get("content-length", "0")))
+            return await handler(_Request(request.scope, request.receive))
+
+        return guarded
+
+
+class WriteRoute(ReadRoute):
+    needed = "write"
+
+
+class StreamRoute(WriteRoute):
+    media_type = "application/x-ndjson"
+
+
+class AdminRoute(ReadRoute):
+    needed = "admin"
+
+
+def check_key(service: Service, request: Request, needed: Scope) -> None:
+    if service.keys is None:
+        return
+    given = _given(request)
+    if given is None:
+        raise Problem(
+            401, "no-key", "send a key: Authorization: Bearer esdedup_…", headers=_CHALLENGE
+        )
+    key = service.keys.find(given)
+    if key is None:
+        raise Problem(401, "wrong-key", "the key is not valid", headers=_CHALLENGE)
+    request.scope["esdedup.key"] = key.name
+    if not key.allows(needed):
+        raise Problem(403, "scope", f"the key may {key.scope}; this needs {needed}")
+
+
+def _given(request: Request) -> str | None:
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and value.strip():
+        return value.strip()
+    return request.headers.get("x-api-key")
+
+
+def _check_media_type(request: Request, wanted: str) -> None:
+    """Asked for strictly: a form on a page of another site cannot send it."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != wanted:
+        raise Problem(415, "media-type", f"send Content-Type: {wanted}")

@@ -1,0 +1,212 @@
+"""The outermost layer: what may come in, what every answer carries, and what is told of it.
+
+A body is counted and timed as it comes, so that nothing larger or slower than allowed is ever
+held; a compressed one is not taken at all, since nobody knows how large it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+from time import perf_counter
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from esdedup.service.config import LOOPBACK_NAMES
+from esdedup.service.logs import log, request_id
+from esdedup.service.problems import Problem, response_of
+from esdedup.service.state import Service
+
+_log = logging.getLogger("esdedup.service")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SAFE = ("GET", "HEAD", "OPTIONS")
+# Bodies that are worked on as they come: no bound on the whole, one on each line and each pause.
+STREAMED = ("/v1/articles/bulk",)
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Limits:
+    """An ASGI application around the application."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self._app = app
+        self._service = service
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(scope, send, self._service.addresses)
+        token = request_id.set(exchange.id)
+        self._under_way += 1
+        try:
+            try:
+                self._refuse(scope, exchange.headers)
+                await self._app(scope, self._bounded(scope, receive), exchange.send)
+            except Problem as problem:
+                self._service.metrics.refused.add(problem.code)
+                await exchange.answer(problem)
+            except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer
+                _log.exception("unexpected error")
+                detail = "something failed; the log of the service has the reason"
+                await exchange.answer(Problem(500, "internal", detail))
+        finally:
+            self._under_way -= 1
+            self._tell(exchange)
+            request_id.reset(token)
+
+    def _refuse(self, scope: Scope, headers: Headers) -> None:
+        """What can be told from the headers alone."""
+        if self._under_way > self._service.config.requests and scope["path"] != "/healthz":
+            raise Problem(503, "busy", "too many requests at once; come again", retry_after=2)
+        self._refuse_other_sites(scope["method"], headers)
+        if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+            raise Problem(
+                415, "content-encoding", "compressed bodies are not taken; send it as it is"
+            )
+        length = headers.get("content-length", "0")
+        if scope["path"] not in STREAMED and int(length) > self._service.config.body_bytes:
+            raise self._too_large()
+
+    def _refuse_other_sites(self, method: str, headers: Headers) -> None:
+        """Pages of other sites must not use a browser of somebody who may reach the service."""
+        host = headers.get("host", "")
+        # Without keys being on this machine is the only proof there is: a name that somebody made
+        # point here (DNS rebinding) is none.
+        if self._service.keys is None and _hostname(host) not in LOOPBACK_NAMES:
+            raise Problem(403, "host", "without keys the service answers to localhost alone")
+        if method in _SAFE:
+            return
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+            raise Problem(403, "origin", "requests from pages of other sites are not taken")
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise Problem(403, "origin", "requests from pages of other sites are not taken")
+
+    def _too_large(self) -> Problem:
+        most = self._service.config.body_bytes
+        return Problem(413, "body-too-large", f"the body is larger than {most:,} bytes")
+
+    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
+        """The body piece by piece, with an end to its size and to its slowness."""
+        config, is_stream = self._service.config, scope["path"] in STREAMED
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + config.body_seconds
+        size, is_whole = 0, False
+
+        async def bounded() -> Message:
+            nonlocal size, is_whole
+            if is_whole:  # waiting for the client to go away has no limit
+                return await receive()
+            left = config.body_seconds if is_stream else max(0.0, ends - loop.time())
+            try:
+                message = await asyncio.wait_for(receive(), left)
+            except TimeoutError:
+                raise Problem(
+                    408,
+                    "body-too-slow",
+                    f"the body did not come within {config.body_seconds:g} s; send it again",
+                    headers={"Connection": "close"},
+                ) from None
+            size += len(message.get("body", b""))
+            if not is_stream and size > config.body_bytes:
+                raise self._too_large()
+            is_whole = message["type"] != "http.request" or not message.get("more_body", False)
+            return message
+
+        return bounded
+
+    def _tell(self, exchange: _Exchange) -> None:
+        seconds = perf_counter() - exchange.started
+        route = exchange.route
+        self._service.metrics.requests.add(exchange.method, route, str(exchange.status))
+        self._service.metrics.request_seconds.observe(seconds, route)
+        log(
+            _log,
+            "request",
+            method=exchange.method,
+            route=route,
+            status=exchange.status,
+            milliseconds=round(1000 * seconds, 1),
+            **({"key": exchange.key} if exchange.key else {}),
+        )
+
+
+class _Exchange:
+    """One request and its answer, as far as this layer looks at them."""
+
+    def __init__(self, scope: Scope, send: Send, known: frozenset[str]) -> None:
+        self.scope = scope
+        self._known = known
+        self.headers = Headers(scope=scope)
+        given = self.headers.get("x-request-id", "")
+        self.id = given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope["esdedup.request_id"] = self.id
+        self.started = perf_counter()
+        self.status = 0
+        self._send = send
+
+    @property
+    def method(self) -> str:
+        """Any word can be a method; those that nobody knows are one label."""
+        known = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
+        return self.scope["method"] if self.scope["method"] in known else "other"
+
+    @property
+    def route(self) -> str:
+        """An address that there is, never one that a client made up."""
+        path: str = self.scope["path"]
+        if path.startswith("/static/"):
+            return "/static"
+        return path if path in self._known else "(none)"
+
+    @property
+    def key(self) -> str | None:
+        """The name of the key, never the key."""
+        found: str | None = self.scope.get("esdedup.key")
+        return found
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            if self.scope["path"].startswith("/v1/"):
+                headers.setdefault("Cache-Control", "no-store")
+            headers["X-Request-Id"] = self.id
+        await self._send(message)
+
+    async def answer(self, problem: Problem) -> None:
+        if self.status:  # the answer is under way: all that is left is to cut it off
+            raise ConnectionAbortedError("the answer could not be finished")
+        await response_of(problem, self.id)(self.scope, _nothing, self.send)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,109 @@
+// Questions to the service. The key stays in this tab and goes to this address alone.
+
+const KEY = "esdedup.key";
+
+export class Problem extends Error {
+  constructor(status, body, retryAfter) {
+    super(body.detail || "The service did not answer as expected.");
+    this.status = status;
+    this.title = body.title || (status ? `Error ${status}` : "No answer");
+    this.code = String(body.type || "")
+      .split(":")
+      .pop();
+    this.requestId = body.request_id || "";
+    this.retryAfter = retryAfter;
+  }
+}
+
+export const key = {
+  get: () => sessionStorage.getItem(KEY),
+  set: (value) => sessionStorage.setItem(KEY, value),
+  drop: () => sessionStorage.removeItem(KEY),
+};
+
+export async function ask(path, { params, body, signal } = {}) {
+  const response = await sent(path, { params, body, signal });
+  const text = await response.text();
+  let answer = {};
+  try {
+    answer = text ? JSON.parse(text) : {};
+  } catch {
+    throw new Problem(response.status, {
+      detail: "The answer is no JSON; is something between this page and the service?",
+    });
+  }
+  if (!response.ok) throw new Problem(response.status, answer, response.headers.get("Retry-After"));
+  return answer;
+}
+
+export async function sent(path, { params, body, signal } = {}) {
+  const headers = { Accept: "application/json" };
+  if (body) headers["Content-Type"] = "application/json";
+  if (key.get()) headers.Authorization = `Bearer ${key.get()}`;
+  try {
+    return await fetch(path + asked(params), {
+      method: body ? "POST" : "GET",
+      headers,
+      body: body ? JSON.stringify(body) : undefined,
+      signal,
+      credentials: "omit",
+      cache: "no-store",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, {
+      title: "No answer",
+      detail: "The service cannot be reached. Is it running?",
+    });
+  }
+}
+
+function asked(params) {
+  const out = new URLSearchParams();
+  for (const [name, value] of Object.entries(params ?? {})) {
+    for (const one of [value].flat())
+      if (one !== null && one !== undefined && one !== "") out.append(name, one);
+  }
+  const text = out.toString();
+  return text ? `?${text}` : "";
+}
+
+let about = null;
+
+export async function service(signal) {
+  about ??= await ask("/v1/service", { signal });
+  return about;
+}
+
+export function forgetService() {
+  about = null;
+}
+
+// What this key may do; a button that would be refused is not shown.
+export async function may(scope, signal) {
+  const order = ["read", "write", "admin"];
+  const known = await service(signal);
+  return order.indexOf(known.scope) >= order.indexOf(scope);
+}
+
+// Server-sent events with the key in a header, which EventSource cannot send.
+export async function* follow(path, signal, opened) {
+  const response = await sent(path, { signal });
+  if (!response.ok) throw new Problem(response.status, {});
+  opened();
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const data = part
+        .split("\n")
+        .filter((line) => line.startsWith("data: "))
+        .map((line) => line.slice(6));
+      if (data.length) yield JSON.parse(data.join("\n"));
+    }
+  }
+}

@@ -1,0 +1,80 @@
+// What several views show: a role, a line about an article, changed counts.
+
+import { h, outside, words } from "./dom.js";
+import { later, NO_SOURCE, ROLES, sourceOf, titleOf, when } from "./format.js";
+import { to } from "./links.js";
+import { box, compareLink } from "./picked.js";
+
+export function role(name) {
+  return h("span", { class: `role role-${name}` }, ROLES[name] ?? name);
+}
+
+export function changes(numbers) {
+  if (!numbers?.length) return null;
+  return h(
+    "ul",
+    { class: "changes", "aria-label": "Changed counts" },
+    numbers.map(([old, now, context]) =>
+      h(
+        "li",
+        null,
+        h("span", { class: "old" }, old),
+        h("span", { class: "arrow", "aria-label": "became" }, "→"),
+        h("b", null, now),
+        context && h("span", { class: "context", dir: "auto" }, context),
+      ),
+    ),
+  );
+}
+
+export function source(article) {
+  const name = sourceOf(article);
+  return h("span", { class: name === NO_SOURCE ? "no-source" : "source", dir: "auto" }, name);
+}
+
+export function time(text) {
+  return h("time", { datetime: text || null }, when(text));
+}
+
+// One article in a list of copies: source, time, how much later, and what can be done with it.
+export function line(article, { since, leader, more } = {}) {
+  const title = titleOf(article);
+  return h(
+    "li",
+    { class: "line" },
+    box(article, title),
+    h(
+      "div",
+      { class: "line-main" },
+      h("a", { href: to("article", { id: article.id }), class: "line-title", dir: "auto" }, title),
+      h(
+        "span",
+        { class: "meta" },
+        article.role && role(article.role),
+        source(article),
+        time(article.published),
+        since &&
+          article.published &&
+          since !== article.published &&
+          h("span", { class: "delay" }, later(since, article.published)),
+        leader && leader !== article.id && compareLink(leader, article.id),
+        article.role === "update" && compareLink(article.id),
+        outside(article.url, "Open"),
+      ),
+      more,
+    ),
+  );
+}
+
+export function text(article) {
+  const paragraphs = (article.text || "").split(/\n+/).filter((part) => part.trim());
+  return h(
+    "div",
+    { class: "prose" },
+    paragraphs.map((part) => words("p", part, { lang: article.lang })),
+  );
+}
+
+export function section(title, ...children) {
+  return h("section", { class: "block" }, h("h2", null, title), children);
+}

@@ -1,0 +1,168 @@
+"""Errors as `application/problem+json` (RFC 9457), the same everywhere.
+
+`type` is a stable name for programs, `detail` a sentence for people with the remedy in it. What a
+store says of itself may name hosts and paths: that goes to the log, not to the client.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from esdedup.errors import (
+    Contradiction,
+    EsdedupError,
+    InputError,
+    NotCollapsible,
+    SettingsError,
+    StoreError,
+    StoreMissing,
+    StoreUnavailable,
+    UnknownDocument,
+)
+from esdedup.model import JSON
+from esdedup.service.answers import encoded
+
+_log = logging.getLogger("esdedup.service")
+_PREFIX = "urn:esdedup:problem:"
+MEDIA_TYPE = "application/problem+json"
+_TITLES = {
+    400: "Bad request",
+    401: "No valid key",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "Body too slow",
+    409: "Contradiction",
+    413: "Body too large",
+    415: "Unsupported media type",
+    422: "Unusable content",
+    429: "Too many requests",
+    431: "Headers too large",
+    500: "Internal error",
+    503: "Not available",
+}
+
+
+class Problem(HTTPException):
+    """To be raised anywhere under a route; `code` is the last part of `type`."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        retry_after: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        given = dict(headers or {})
+        if retry_after is not None:
+            given["Retry-After"] = str(max(1, round(retry_after)))
+        super().__init__(status, detail, given or None)
+        self.code = code
+        self.more = more
+
+
+def not_found(id_: str) -> Problem:
+    return Problem(
+        404, "unknown-id", f"there is no article {id_[:600]!r}; /v1/search shows the ids"
+    )
+
+
+def response_of(problem: Problem, request_id: str) -> Response:
+    body: JSON = {
+        "type": _PREFIX + problem.code,
+        "title": _TITLES.get(problem.status_code, "Error"),
+        "status": problem.status_code,
+        "detail": problem.detail,
+        "request_id": request_id,
+        **problem.more,
+    }
+    return Response(encoded(body), problem.status_code, problem.headers, MEDIA_TYPE)
+
+
+# The first that fits.
+_OF_CLIENTS: tuple[tuple[type[EsdedupError], int, str], ...] = (
+    (NotCollapsible, 400, "not-collapsible"),
+    (UnknownDocument, 404, "unknown-id"),
+    (Contradiction, 409, "contradiction"),
+    (InputError, 400, "bad-request"),
+    (SettingsError, 400, "bad-request"),
+)
+
+
+def of_error(error: EsdedupError) -> Problem:
+    """What one of our own errors means to a client."""
+    for kind, status, code in _OF_CLIENTS:
+        if isinstance(error, kind):
+            return Problem(status, code, str(error))
+    if isinstance(error, StoreUnavailable | StoreMissing):
+        return Problem(
+            503,
+            "store-unavailable",
+            "the store cannot be used now; try again later, the log has the reason",
+            retry_after=5,
+        )
+    if isinstance(error, StoreError):
+        detail = "the store could not do it; the log of the service has the reason"
+        return Problem(500, "store-error", detail)
+    return Problem(500, "internal", "something failed; the log of the service has the reason")
+
+
+def register(app: FastAPI) -> None:
+    """Everything that a route can raise becomes a problem."""
+
+    def from_problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        problem = _as_problem(error)
+        request.app.state.service.metrics.refused.add(problem.code)
+        return response_of(problem, request_id_of(request))
+
+    def from_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return response_of(_invalid(error), request_id_of(request))
+
+    def from_ours(request: Request, error: Exception) -> Response:
+        assert isinstance(error, EsdedupError)
+        problem = of_error(error)
+        if problem.status_code >= 500:
+            _log.error("%s: %s", type(error).__name__, error)
+        return response_of(problem, request_id_of(request))
+
+    app.add_exception_handler(HTTPException, from_problem)
+    app.add_exception_handler(RequestValidationError, from_validation)
+    app.add_exception_handler(EsdedupError, from_ours)
+
+
+def request_id_of(request: Request) -> str:
+    return str(request.scope.get("esdedup.request_id", ""))
+
+
+def _as_problem(error: HTTPException) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    details = {
+        404: ("not-found", "there is nothing at this address; /openapi.json lists what there is"),
+        405: ("method-not-allowed", "this address takes other methods; see the header Allow"),
+    }
+    code, detail = details.get(error.status_code, ("bad-request", str(error.detail)))
+    return Problem(error.status_code, code, detail, headers=error.headers)
+
+
+def _invalid(error: RequestValidationError) -> Problem:
+    """Without the values themselves: they may be long, or nobody else's business."""
+    errors = [
+        {"where": [str(part)[:100] for part in one["loc"]], "message": str(one["msg"])[:300]}
+        for one in list(error.errors())[:20]
+    ]
+    first = errors[0]
+    detail = f"{'.'.join(first['where'])}: {first['message']}"
+    return Problem(422, "invalid", detail, errors=errors)

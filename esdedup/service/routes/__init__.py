@@ -1,0 +1,31 @@
+"""What can be asked over HTTP, one file a topic; each has a `router`.
+
+Ids are parameters and not parts of the address: many of them are addresses themselves, which
+proxies would take apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from esdedup.service.problems import MEDIA_TYPE
+from esdedup.service.schemas import ProblemOut
+
+_PROBLEM: dict[str, Any] = {
+    "description": "An error.",
+    "content": {MEDIA_TYPE: {"schema": ProblemOut.model_json_schema()}},
+}
+_STATUSES: tuple[int | str, ...] = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503)
+PROBLEMS: dict[int | str, dict[str, Any]] = dict.fromkeys(_STATUSES, _PROBLEM)
+
+
+def answers(
+    model: type[BaseModel] | None = None, *more: int, text: str = "Done."
+) -> dict[int | str, dict[str, Any]]:
+    """For OpenAPI: what a route answers with when all is well, under 200 and `more`."""
+    good: dict[str, Any] = {"description": text}
+    if model is not None:
+        good["model"] = model
+    return {200: good, **dict.fromkeys(more, good)}

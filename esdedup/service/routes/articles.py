@@ -1,0 +1,127 @@
+"""Articles in, and out again: index, check, show, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from esdedup.model import JSON, Document, Failure
+from esdedup.outcomes import unprocessed
+from esdedup.pipeline import Deduplicator
+from esdedup.service.answers import NDJSON, UNBUFFERED, Answer
+from esdedup.service.guard import Here, ReadRoute, StreamRoute, WriteRoute
+from esdedup.service.preparing import document_of
+from esdedup.service.problems import Problem, not_found, request_id_of
+from esdedup.service.routes import answers
+from esdedup.service.schemas import Article, DecisionOut, Id, OutcomeOut
+from esdedup.service.streaming import Duplex, indexed
+
+router = APIRouter(prefix="/v1", tags=["articles"])
+_reading = APIRouter(route_class=ReadRoute)
+_writing = APIRouter(route_class=WriteRoute)
+_streaming = APIRouter(route_class=StreamRoute)
+
+Ids = Annotated[list[Id], Query(min_length=1, max_length=100, description="Ids of articles.")]
+_BULK = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            NDJSON: {"schema": {"type": "string"}, "example": '{"id": "a", "text": "…"}\n'}
+        },
+    }
+}
+
+
+@_writing.post("/articles", responses=answers(OutcomeOut, 201), summary="Index one article")
+async def index_one(article: Article, service: Here) -> Response:
+    """Decides and stores. 201 where the article is new, 200 where it was known."""
+    document = document_of_body(article)
+    size = len(document.text) + len(document.html or b"")
+    _, outcomes = await service.index([document], size)
+    own = next(o for o in outcomes if o.status != "relinked")
+    relinked = [o.to_json() for o in outcomes if o.status == "relinked"]
+    out = {**own.to_json(), **({"relinked": relinked} if relinked else {})}
+    return Answer(out, 201 if own.status == "new" else 200)
+
+
+@_streaming.post(
+    "/articles/bulk",
+    responses={200: {"description": "A decision a line.", "content": {NDJSON: {}}}},
+    openapi_extra=_BULK,
+    summary="Index many articles",
+)
+async def index_many(request: Request, service: Here) -> Response:
+    """One article a line; a decision a line as batches are written, and a summary as the last.
+
+    A line that cannot be used is answered with status `failed` and goes to the quarantine, as
+    does an article that cannot be processed. While the store is busy the body is read more slowly.
+    """
+    if service.streams >= service.config.streams:
+        raise Problem(
+            429, "too-many-streams", "too many streams at once; come again", retry_after=5
+        )
+    lines = indexed(service, aiter(request.stream()), request_id_of(request))
+    return Duplex(service.counted_stream(lines), headers=UNBUFFERED, media_type=NDJSON)
+
+
+@_reading.post("/check", responses=answers(DecisionOut), summary="Decide without writing")
+async def check(article: Article, service: Here) -> Response:
+    """New, a copy of which article, or an update of it: nothing is stored."""
+    item = await service.prepare_one(document_of_body(article))
+    if isinstance(item, Failure):
+        return Answer(unprocessed(item).to_json())
+    decision = await service.read(lambda d: d.check(item.document), "check")
+    return Answer(decision.to_json())
+
+
+@_reading.get("/articles", responses=answers(text="The article."), summary="Show one article")
+async def show(id: Annotated[Id, Query()], service: Here) -> Response:
+    """The article, and what was decided about it."""
+    return Answer(await service.read(lambda d: _shown(d, id), "show"))
+
+
+@_writing.delete("/articles", responses=answers(), summary="Delete articles")
+async def delete(id: Ids, service: Here) -> Response:
+    """Where an original goes the next of its group takes its place, and is named."""
+    return Answer(await service.change(lambda d: _deleted(d, id), "delete"))
+
+
+def document_of_body(article: Article) -> Document:
+    document = document_of(article.record(), "the article")
+    if isinstance(document, Failure):
+        raise Problem(422, "unusable-article", document.reason)
+    return document
+
+
+def _shown(deduplicator: Deduplicator, id_: str) -> JSON:
+    record = deduplicator.store.get_many([id_]).get(id_)
+    if record is None:
+        raise not_found(id_)
+    return {
+        "document": record.document.to_json(),
+        "decision": record.decision.to_json(),
+        "words": record.signature.words,
+    }
+
+
+def _deleted(deduplicator: Deduplicator, ids: list[str]) -> JSON:
+    store = deduplicator.store
+    with store.transaction():
+        before = store.get_many(store.followers(ids) - set(ids))
+        removed = deduplicator.delete(ids)
+        after = store.get_many(before)
+    return {
+        "deleted": [id_ for id_ in dict.fromkeys(ids) if id_ in removed],
+        "missing": [id_ for id_ in dict.fromkeys(ids) if id_ not in removed],
+        "promoted": [
+            id_
+            for id_, record in after.items()
+            if record.decision.link.canonical and not before[id_].decision.link.canonical
+        ],
+    }
+
+
+for part in (_reading, _writing, _streaming):
+    router.include_router(part)

@@ -1,0 +1,155 @@
+"""What is going on: similar news, stories from their first article on, breaking events."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response, StreamingResponse
+
+from esdedup.events import Event
+from esdedup.events.history import events as events_of
+from esdedup.events.report import report
+from esdedup.model import JSON, Document, Failure
+from esdedup.pipeline import Deduplicator
+from esdedup.service.answers import UNBUFFERED, Answer
+from esdedup.service.guard import Here, ReadRoute
+from esdedup.service.problems import Problem
+from esdedup.service.routes import answers
+from esdedup.service.routes.articles import document_of_body
+from esdedup.service.routes.comparing import record_of
+from esdedup.service.routes.searching import time_of
+from esdedup.service.schemas import Article, Id
+from esdedup.service.state import Service
+from esdedup.similar import similar_to, similar_to_record
+from esdedup.story import story_of
+
+router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
+
+_Size = Annotated[int, Query(ge=1, le=100)]
+_Days = Annotated[float | None, Query(gt=0, le=36_500, description="At most so far apart.")]
+_Since = Annotated[str | None, Query(max_length=40, description="A date; else the last 7 days.")]
+# Finding events reads a week of articles: answers of this age are given again.
+_EVENTS_SECONDS = 20.0
+_REMEMBERED = 8
+
+
+@router.get("/similar", responses=answers(), summary="News similar to a stored article")
+async def similar_to_stored(
+    id: Annotated[Id, Query()], service: Here, size: _Size = 10, days: _Days = None
+) -> Response:
+    """About the same thing and no copies; the words and names that both have say why."""
+
+    def job(deduplicator: Deduplicator) -> JSON:
+        store = deduplicator.store
+        record = record_of(store, id)
+        return similar_to_record(
+            record, store, size=size, window=_days(days), explain=True
+        ).to_json()
+
+    return Answer(await service.read(job, "similar"))
+
+
+@router.post("/similar", responses=answers(), summary="News similar to a text")
+async def similar_to_text(
+    article: Article, service: Here, size: _Size = 10, days: _Days = None
+) -> Response:
+    item = await service.prepare_one(document_of_body(article))
+    if isinstance(item, Failure):
+        raise Problem(422, "unusable-article", item.reason)
+
+    def job(deduplicator: Deduplicator) -> JSON:
+        return _similar(deduplicator, item.document, size, _days(days))
+
+    return Answer(await service.read(job, "similar"))
+
+
+@router.get("/story", responses=answers(), summary="A story from its first article on")
+async def story(
+    id: Annotated[Id, Query(description="Any article of it.")], service: Here
+) -> Response:
+    """Its versions with their copies, and how counts changed from one to the next."""
+    return Answer(
+        await service.read(lambda d: story_of(record_of(d.store, id), d.store).to_json(), "story")
+    )
+
+
+@router.get("/events", responses=answers(), summary="Breaking events")
+async def events(
+    service: Here,
+    since: _Since = None,
+    size: _Size = 20,
+    offset: Annotated[int, Query(ge=0, le=10_000)] = 0,
+) -> Response:
+    """The latest first, each with its size over time, names, terms and sources."""
+    found = await _events(service, since)
+
+    def job(deduplicator: Deduplicator) -> list[JSON]:
+        return [
+            _short(report(event, deduplicator.store).to_json())
+            for event in found[offset : offset + size]
+        ]
+
+    return Answer({"total": len(found), "events": await service.read(job, "events")})
+
+
+@router.get("/events/stream", summary="Breaking events as they happen")
+async def events_stream(service: Here) -> Response:
+    """Server-sent events: `event` is what happened to an event, `data` the event as it is now."""
+    if service.streams >= service.config.streams:
+        raise Problem(
+            429, "too-many-streams", "too many streams at once; come again", retry_after=30
+        )
+    messages = service.counted_stream(service.followers().messages(service.stopping))
+    return StreamingResponse(messages, headers=UNBUFFERED, media_type="text/event-stream")
+
+
+@router.get("/event", responses=answers(), summary="One event with its stories")
+async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None) -> Response:
+    found = next((one for one in await _events(service, since) if one.id == id), None)
+    if found is None:
+        raise Problem(
+            404, "unknown-event", "there is no such event since then; /v1/events lists them"
+        )
+    return Answer(
+        await service.read(lambda d: report(found, d.store, stories=True).to_json(), "events")
+    )
+
+
+async def _events(service: Service, since: str | None) -> list[Event]:
+    """The latest first."""
+    known = service.remembered.events
+    moment = _rounded(time_of("since", since))
+    at, found = known.get(moment, (0.0, []))
+    if moment not in known or monotonic() - at > _EVENTS_SECONDS:
+        found = await service.read(lambda d: events_of(d.store, since=moment), "events")
+        found.sort(key=lambda event: (-event.last_seen, event.id))
+        known.pop(moment, None)
+        known[moment] = (monotonic(), found)
+        while len(known) > _REMEMBERED:
+            known.pop(next(iter(known)))
+    return found
+
+
+def _rounded(moment: datetime | None) -> datetime | None:
+    """To the minute, so that those who ask for `now - 1 day` over and over get one answer."""
+    return None if moment is None else moment.astimezone(UTC).replace(second=0, microsecond=0)
+
+
+def _short(event: JSON) -> JSON:
+    return {name: value for name, value in event.items() if name != "members"}
+
+
+def _similar(
+    deduplicator: Deduplicator, document: Document, size: int, window: timedelta | None
+) -> JSON:
+    found = similar_to(document, deduplicator.store, size=size, window=window, explain=True)
+    if isinstance(found, Failure):
+        raise Problem(422, "unusable-article", found.reason)
+    return found.to_json()
+
+
+def _days(days: float | None) -> timedelta | None:
+    return None if days is None else timedelta(days=days)

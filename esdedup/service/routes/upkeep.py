@@ -1,0 +1,108 @@
+"""How the store and the service are: stats, quarantine, settings, health, metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import PlainTextResponse, Response
+
+from esdedup import __version__
+from esdedup.errors import EsdedupError
+from esdedup.model import JSON
+from esdedup.pipeline import Deduplicator
+from esdedup.service.answers import Answer
+from esdedup.service.guard import AdminRoute, Here, ReadRoute
+from esdedup.service.measures import measured
+from esdedup.service.metrics import MEDIA_TYPE
+from esdedup.service.problems import Problem
+from esdedup.service.routes import answers
+from esdedup.service.schemas import StatsOut
+
+router = APIRouter(tags=["upkeep"])
+_log = logging.getLogger("esdedup.service")
+# Less than what watches a service waits for it.
+_READY_SECONDS = 5.0
+_open = APIRouter()
+_reading = APIRouter(route_class=ReadRoute)
+_keeping = APIRouter(route_class=AdminRoute)
+
+
+@_open.get("/healthz", responses=answers(), summary="Whether the process lives")
+async def healthz() -> Response:
+    return Answer({"status": "ok"})
+
+
+@_open.get("/readyz", responses=answers(), summary="Whether the store can be used")
+async def readyz(service: Here) -> Response:
+    if service.stopping.is_set():
+        raise Problem(503, "stopping", "the service is shutting down", retry_after=10)
+    try:
+        asked = service.read(lambda d: d.store.get_many(["readyz"]), "ready")
+        await asyncio.wait_for(asked, _READY_SECONDS)
+    except (EsdedupError, TimeoutError) as error:
+        _log.error("not ready: %s", error or "the store did not answer in time")
+        raise Problem(
+            503, "store-unavailable", "the store does not answer; the log has the reason",
+            retry_after=5,
+        ) from None  # fmt: skip
+    return Answer({"status": "ok"})
+
+
+@_reading.get("/metrics", response_class=PlainTextResponse, summary="Numbers for Prometheus")
+async def metrics(service: Here) -> Response:
+    return Response(await measured(service), media_type=MEDIA_TYPE)
+
+
+@_reading.get("/v1/service", responses=answers(), summary="What this service is")
+async def about(request: Request, service: Here) -> Response:
+    """Version, limits, and what the key that was sent may do."""
+    name = request.scope.get("esdedup.key")
+    scope = service.keys.scope_of(name) if service.keys is not None and name else "admin"
+    config = service.config
+    return Answer(
+        {
+            "version": __version__,
+            "scope": "read" if config.read_only else scope,
+            "key": name,
+            "read_only": config.read_only,
+            "body_bytes": config.body_bytes,
+            "methods": list(service.settings.methods),
+        }
+    )
+
+
+@_reading.get("/v1/stats", responses=answers(StatsOut), summary="Count what is in the store")
+async def stats(service: Here) -> Response:
+    return Answer(await service.read(lambda d: d.store.stats(), "stats"))
+
+
+@_reading.get("/v1/settings", responses=answers(), summary="The settings of the store")
+async def settings(service: Here) -> Response:
+    return Answer(service.settings.to_json())
+
+
+@_reading.get("/v1/quarantine", responses=answers(), summary="Articles that failed, and why")
+async def quarantine(
+    service: Here,
+    size: Annotated[int, Query(ge=0, le=1_000)] = 50,
+    offset: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Response:
+    def job(deduplicator: Deduplicator) -> JSON:
+        failures = deduplicator.store.quarantined()
+        shown = failures[offset : offset + size]
+        return {"total": len(failures), "failures": [failure.to_json() for failure in shown]}
+
+    return Answer(await service.read(job, "quarantine"))
+
+
+@_keeping.post("/v1/quarantine/retry", responses=answers(), summary="Try the failed ones again")
+async def retry(service: Here) -> Response:
+    """Works off the quarantine: what succeeds now is indexed and leaves it."""
+    return Answer(await service.retry())
+
+
+for part in (_open, _reading, _keeping):
+    router.include_router(part)

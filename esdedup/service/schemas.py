@@ -1,0 +1,324 @@
+"""What goes in and out, for OpenAPI; what goes in is checked by them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+Size = Annotated[int, Field(ge=0, le=1_000, description="How many.")]
+# Both engines refuse to look further; cursors go on from there.
+Offset = Annotated[int, Field(ge=0, le=9_000, description="How many to pass over.")]
+Id = Annotated[str, Field(min_length=1, max_length=512, examples=["wire-1"])]
+
+ARTICLE: JsonDict = {
+    "id": "wire-1",
+    "title": "Ferry fire off the coast",
+    "text": "The ferry Stella caught fire off the coast on Tuesday; 12 people died, the "
+    "coastguard said.",
+    "source": "Harbour Wire",
+    "published": "2024-03-05T10:00:00Z",
+}
+
+
+class _In(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Article(BaseModel):
+    """An article: `text`, or `html` to take it from. Further fields are kept with it."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [ARTICLE]})
+
+    id: str | int | None = Field(
+        default=None, description="Made from url or content where left out."
+    )
+    title: str | None = None
+    text: str | None = None
+    html: str | None = Field(default=None, description="A page, as text or in Base64.")
+    url: str | None = Field(default=None, description="Where it was published; never fetched.")
+    source: str | None = None
+    lang: str | None = None
+    published: str | float | int | None = Field(default=None, description="ISO 8601, or seconds.")
+
+    def record(self) -> dict[str, Any]:
+        return self.model_dump(exclude_unset=True)
+
+
+class SearchIn(_In):
+    """A search; `esdedup search` has the same options under the same names."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"words": "ferry fire", "size": 10, "facets": ["source"]}]},
+    )
+
+    words: str | None = Field(default=None, max_length=2_000, description='All words; "a phrase".')
+    filters: dict[str, list[str]] = Field(default={}, max_length=20)
+    since: str | None = Field(default=None, max_length=40, description="Published from then on.")
+    until: str | None = Field(default=None, max_length=40, description="Published before.")
+    sort: list[str] = Field(default=[], max_length=5, examples=[["-published"]])
+    mode: Literal["auto", "collapse", "canonical", "all"] = "auto"
+    by: Literal["group", "story"] = "group"
+    show: Literal["best", "earliest", "newest", "longest", "source"] = "best"
+    sources: list[str] = Field(default=[], max_length=1_000)
+    total: Literal["estimate", "exact", "none"] = "estimate"
+    window_hours: float | None = Field(default=None, gt=0, le=1e6)
+    size: Size = 10
+    offset: Offset = 0
+    cursor: str | None = Field(default=None, max_length=10_000, description="Of the page before.")
+    deep: bool = Field(default=False, description="Answer with a cursor.")
+    facets: list[str] = Field(default=[], max_length=10)
+    expand: bool = Field(default=False, description="With the articles folded into each result.")
+    texts: bool = Field(default=True, description="With the whole text of each result.")
+
+
+class FoldIn(_In):
+    """Any list of results, from anywhere."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "items": [
+                        {
+                            "title": "Ferry fire kills 12 off the coast",
+                            "url": "https://a.example/1",
+                        },
+                        {
+                            "title": "Ferry fire kills 12 off the coast",
+                            "url": "https://b.example/9",
+                        },
+                    ]
+                }
+            ]
+        },
+    )
+
+    # Folding may compare every item with every other.
+    items: list[Any] = Field(max_length=1_000)
+    keep: Literal["first", "earliest", "source", "longest"] = "first"
+    sources: list[str] = Field(default=[], max_length=1_000)
+    by: Literal["group", "story"] = "group"
+    known: bool = Field(default=False, description="Ask the store for groups it knows.")
+    window_hours: float | None = Field(default=None, gt=0, le=1e6)
+
+
+class _SaidIn(_In):
+    by: str = Field(default="", max_length=100, description="Who says so, where there are no keys.")
+    note: str = Field(default="", max_length=1_000, description="Why.")
+
+
+class PairIn(_SaidIn):
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"ids": ["wire-1", "daily-7"]}]}
+    )
+
+    ids: list[Id] = Field(min_length=2, max_length=100)
+
+
+class PinIn(_SaidIn):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"id": "wire-1"}]})
+
+    id: Id
+
+
+class TakenBackIn(_In):
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"ids": ["wire-1"]}]})
+
+    ids: list[Id] = Field(min_length=1, max_length=2)
+    kind: Literal["same", "different", "original"] | None = Field(
+        default=None, description="Only what was said of this kind."
+    )
+
+
+class _Out(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class ProblemOut(_Out):
+    """An error (RFC 9457)."""
+
+    type: str = Field(examples=["urn:esdedup:problem:queue-full"])
+    title: str
+    status: int
+    detail: str
+    request_id: str
+
+
+class EvidenceOut(_Out):
+    """Why two articles are, or are not, one story."""
+
+    other: str
+    found_by: dict[str, int]
+    measure: str
+    overlap: float
+    of_new: float
+    of_old: float
+    thresholds: dict[str, float]
+    verdict: Literal["duplicate", "update", "different"]
+    reason: str
+    numbers: list[list[str]] = Field(description="[old, new, context] of each changed count.")
+
+
+_EVIDENCE: JsonDict = {
+    "other": "wire-1",
+    "found_by": {"sketch": 14},
+    "measure": "containment",
+    "overlap": 0.8462,
+    "of_new": 0.8462,
+    "of_old": 0.8462,
+    "thresholds": {"min_overlap": 0.5, "max_collisions_by_chance": 1},
+    "verdict": "update",
+    "reason": "numbers",
+    "numbers": [["12", "17", "people died coastguard"]],
+}
+_DECISION: JsonDict = {
+    "id": "daily-7",
+    "role": "update",
+    "group": "daily-7",
+    "story": "wire-1",
+    "score": 0.8462,
+    "method": "sketch",
+    "reason": "numbers",
+    "branch": False,
+    "evidence": [_EVIDENCE],
+}
+
+
+class DecisionOut(_Out):
+    """The verdict on one article."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [_DECISION]})
+
+    id: str
+    role: Literal["original", "duplicate", "update", "unprocessed"]
+    group: str
+    story: str
+    score: float
+    method: str
+    reason: str
+    branch: bool
+    evidence: list[EvidenceOut]
+
+
+class FailureOut(_Out):
+    id: str
+    where: str
+    reason: str
+    final: bool
+
+
+class OutcomeOut(DecisionOut):
+    """A decision, and what it meant for the store."""
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"examples": [{**_DECISION, "status": "new"}]}
+    )
+
+    status: Literal["new", "unchanged", "changed", "dropped", "relinked", "failed"]
+    failure: FailureOut | None = None
+
+
+class TotalOut(_Out):
+    stories: int | None
+    articles: int | None
+    exact: bool
+    precision: str
+
+
+class HitOut(_Out):
+    """One result: a story, shown by one of its articles, whose fields stand beside these."""
+
+    id: str
+    title: str
+    text: str | None = None
+    group: str | None
+    story: str | None
+    role: str
+    score: float | None
+    copies: int | None
+    snippet: str
+
+
+class PageOut(_Out):
+    """A page of results; `stories` and `articles` count all of them."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "mode": "collapse",
+                    "by": "group",
+                    "offset": 0,
+                    "total": {"stories": 1, "articles": 3, "exact": True, "precision": "exact"},
+                    "hits": [
+                        {
+                            **ARTICLE,
+                            "group": "wire-1",
+                            "story": "wire-1",
+                            "role": "original",
+                            "score": 1.2,
+                            "copies": 2,
+                            "snippet": "The ferry Stella caught fire …",
+                        }
+                    ],
+                    "notes": [],
+                }
+            ]
+        },
+    )
+
+    mode: str
+    by: str
+    offset: int
+    total: TotalOut
+    hits: list[HitOut]
+    notes: list[str]
+    cursor: str | None = None
+
+
+class MemberOut(_Out):
+    id: str
+    title: str
+    source: str | None
+    url: str | None
+    published: str | None
+    role: str
+    group: str
+    story: str
+    score: float
+
+
+class MembersOut(_Out):
+    total: int
+    members: list[MemberOut]
+
+
+class SpanOut(_Out):
+    kind: Literal["equal", "changed", "removed", "added", "moved"]
+    old: str
+    new: str
+
+
+class ExplanationOut(_Out):
+    """Two articles, the earlier one first, and everything that decides about them."""
+
+    old: str
+    new: str
+    decision: DecisionOut
+    evidence: EvidenceOut
+    rule: str
+    spans: list[SpanOut]
+    cut: bool
+
+
+class StatsOut(_Out):
+    documents: int
+    groups: int
+    stories: int
+    roles: dict[str, int]
+    quarantine: int

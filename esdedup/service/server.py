@@ -1,0 +1,108 @@
+"""Running it: uvicorn with an end to slow headers, and a stop that finishes the batch in hand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from types import FrameType
+from typing import Any
+
+import h11
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from esdedup.errors import SettingsError
+from esdedup.service.logs import log
+from esdedup.service.state import Service
+
+_log = logging.getLogger("esdedup.service")
+# A request line and its headers are a few hundred bytes.
+_HEADER_SECONDS = 15.0
+_HEADER_BYTES = 65_536
+# Connections at once; each may hold one body within the limits.
+_CONNECTIONS = 256
+
+
+class _Protocol(H11Protocol):
+    """A connection that does not get its headers across in time is closed."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._arm()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._arm()
+        elif self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def _arm(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(_HEADER_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Signals reach the service at once, so that streams end with the batch in hand."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._service.stop()
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.should_exit = True
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_CONNECTIONS)
+    except OSError as error:
+        raise SettingsError(
+            f"cannot listen at {host}, port {port} ({error.strerror or error}); choose others "
+            "with --host and --port"
+        ) from error
+
+
+def run(app: FastAPI, listener: socket.socket, *, grace: float) -> None:
+    """Until it is told to stop."""
+    host, port = listener.getsockname()[:2]
+    log(_log, "listening", host=host, port=port)
+    make_server(app, grace=grace).run([listener])
+    log(_log, "stopped")
+
+
+def make_server(app: FastAPI, *, grace: float = 60.0) -> Server:
+    options: dict[str, Any] = {
+        "http": _Protocol,
+        "ws": "none",
+        "lifespan": "on",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,
+        "limit_concurrency": _CONNECTIONS,
+        "timeout_keep_alive": 15,
+        "timeout_graceful_shutdown": round(grace),
+        "h11_max_incomplete_event_size": _HEADER_BYTES,
+    }
+    config = uvicorn.Config(app, **options)
+    return Server(config, app.state.service)

@@ -1,0 +1,249 @@
+"""Articles as NDJSON in, decisions as NDJSON out, both as they come.
+
+Many clients send all they have before they read anything: an answer that waited for them to read
+would wait for ever. So what is answered goes to a file of its own first, and reading goes on.
+Nothing else grows: a batch of lines is in memory, and while the writer is busy nothing is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from esdedup.errors import EsdedupError
+from esdedup.model import JSON, Failure
+from esdedup.outcomes import Outcome, id_of
+from esdedup.service.answers import line
+from esdedup.service.preparing import Line
+from esdedup.service.problems import Problem, of_error
+from esdedup.service.state import Service
+from esdedup.signing import Signed
+
+_log = logging.getLogger("esdedup.service")
+# A batch is closed early at this size, and when nothing came for so long.
+_BATCH_BYTES = 4_000_000
+_PAUSE_SECONDS = 0.5
+_IN_MEMORY = 1_000_000
+_PIECE = 65_536
+
+
+class Spool:
+    """Bytes that were written and not yet read; beyond a megabyte they wait on the disk."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by `close`
+        self._written, self._read, self._is_whole = 0, 0, False
+        self._changed = asyncio.Event()
+
+    def write(self, data: bytes) -> None:
+        self._file.seek(self._written)
+        self._file.write(data)
+        self._written += len(data)
+        self._changed.set()
+
+    def end(self) -> None:
+        self._is_whole = True
+        self._changed.set()
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        while True:
+            if self._read < self._written:
+                self._file.seek(self._read)
+                piece = self._file.read(min(_PIECE, self._written - self._read))
+                self._read += len(piece)
+                yield piece
+            elif self._is_whole:
+                return
+            else:
+                self._changed.clear()
+                await self._changed.wait()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Duplex(StreamingResponse):
+    """An answer that is sent while its request is still read: Starlette's own would listen for
+    the client to go away, and take the body for that."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.stream_response(send)
+
+
+class Lines:
+    """Pieces of a body to lines; one that is too long is dropped as it comes, not collected."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._begun = bytearray()
+        self._is_too_long = False
+        self._number = 0
+
+    def add(self, piece: bytes) -> list[Line]:
+        *whole, rest = piece.split(b"\n")
+        found = []
+        for part in whole:
+            self._extend(part)
+            found += self._ended()
+        self._extend(rest)
+        return found
+
+    def rest(self) -> list[Line]:
+        """A last line without an end is a line."""
+        return self._ended() if self._begun or self._is_too_long else []
+
+    def _extend(self, part: bytes) -> None:
+        if self._is_too_long or len(self._begun) + len(part) > self._longest:
+            self._is_too_long = True
+            self._begun.clear()
+        else:
+            self._begun += part
+
+    def _ended(self) -> list[Line]:
+        self._number += 1
+        text = None if self._is_too_long else bytes(self._begun)
+        self._begun.clear()
+        self._is_too_long = False
+        return [] if text is not None and not text.strip() else [Line(self._number, text)]
+
+
+async def indexed(
+    service: Service, body: AsyncIterator[bytes], request: str
+) -> AsyncIterator[bytes]:
+    """The answer to a stream; ends early, saying where, when the service stops."""
+    spool = Spool()
+    run = _Run(service, spool, request)
+    task = asyncio.ensure_future(run.follow(body))
+    try:
+        async for piece in spool.pieces():
+            yield piece
+        await task
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        spool.close()
+
+
+class _Run:
+    def __init__(self, service: Service, spool: Spool, request: str) -> None:
+        self._service, self._spool, self._request = service, spool, request
+        self._waiting: list[Line] = []
+        self._size = 0
+        self._last = 0  # the last line that was worked on
+        self._roles: Counter[str] = Counter()
+        self._statuses: Counter[str] = Counter()
+
+    async def follow(self, body: AsyncIterator[bytes]) -> None:
+        try:
+            self._spool.write(line(self._summary(await self._met(body))))
+        except ClientDisconnect:
+            pass  # what was in hand is finished; nobody reads the rest
+        finally:
+            self._spool.end()
+
+    async def _met(self, body: AsyncIterator[bytes]) -> Problem | None:
+        """Works through the body; the problem that ended it early."""
+        try:
+            if await self._take(body):
+                return None
+        except Problem as problem:
+            return problem
+        except ClientDisconnect:
+            raise
+        except EsdedupError as error:
+            _log.error("%s: %s", type(error).__name__, error)
+            return of_error(error)
+        except Exception:  # noqa: BLE001 - the client must hear of it
+            _log.exception("unexpected error in a stream")
+            return Problem(500, "internal", "something failed; the log has the reason")
+        return Problem(503, "stopping", "the service is shutting down")
+
+    async def _take(self, body: AsyncIterator[bytes]) -> bool:
+        """Whether the whole body was read; False where the service stops before its end."""
+        lines = Lines(self._service.config.body_bytes)
+        stopping = asyncio.ensure_future(self._service.stopping.wait())
+        coming: asyncio.Future[bytes] | None = None
+        try:
+            while not self._service.stopping.is_set():
+                coming = coming or asyncio.ensure_future(anext(body))
+                pause = _PAUSE_SECONDS if self._waiting else None
+                events: set[asyncio.Future[Any]] = {coming, stopping}
+                await asyncio.wait(events, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+                if stopping.done():
+                    return False
+                if not coming.done():
+                    await self._flush()
+                    continue
+                try:
+                    found = lines.add(coming.result())
+                except StopAsyncIteration:
+                    await self._collect(lines.rest())
+                    await self._flush()
+                    return True
+                coming = None
+                await self._collect(found)
+            return False
+        finally:
+            stopping.cancel()
+            if coming is not None:
+                coming.cancel()
+
+    async def _collect(self, found: Sequence[Line]) -> None:
+        most = self._service.settings.batch
+        for one in found:
+            self._waiting.append(one)
+            self._size += len(one.text or b"")
+            if len(self._waiting) >= most or self._size >= _BATCH_BYTES:
+                await self._flush()
+
+    async def _flush(self) -> None:
+        if not self._waiting:
+            return
+        batch, self._waiting, self._size = self._waiting, [], 0
+        items, outcomes = await self._service.index_lines(batch, self._request)
+        self._last = batch[-1].number
+        for out in _numbered(batch, items, outcomes):
+            self._spool.write(line(out))
+        for outcome in outcomes:
+            self._statuses[outcome.status] += 1
+            if outcome.status != "relinked":
+                self._roles[outcome.decision.role] += 1
+
+    def _summary(self, problem: Problem | None) -> JSON:
+        summary: JSON = {
+            "complete": problem is None,
+            "articles": self._roles.total(),
+            "roles": dict(self._roles),
+            "statuses": dict(self._statuses),
+        }
+        if problem is not None:
+            summary["problem"] = {"code": problem.code, "detail": problem.detail}
+            summary["next_line"] = self._last + 1
+        return {"summary": summary}
+
+
+def _numbered(
+    batch: Sequence[Line], items: Sequence[Signed | Failure], outcomes: Sequence[Outcome]
+) -> list[JSON]:
+    """Outcomes with the number of the line each is about; relinked ones are about none."""
+    places: dict[str, deque[int]] = {}
+    for one, item in zip(batch, items, strict=True):
+        places.setdefault(id_of(item), deque()).append(one.number)
+    out = []
+    for outcome in outcomes:
+        own = places.get(outcome.decision.id)
+        if outcome.status != "relinked" and own:
+            out.append({"line": own.popleft(), **outcome.to_json()})
+        else:
+            out.append(outcome.to_json())
+    return out

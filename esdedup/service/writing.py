@@ -1,0 +1,69 @@
+"""The writer: one thread, one connection, one batch after the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+from typing import TypeVar
+
+from esdedup.model import Failure
+from esdedup.outcomes import Outcome
+from esdedup.pipeline import Deduplicator
+from esdedup.service.metered import metered
+from esdedup.service.metrics import Metrics
+from esdedup.settings import Settings
+from esdedup.signing import Signed
+
+T = TypeVar("T")
+
+
+class Writer:
+    """Everything that changes the store. What is given to it waits in `admission`'s bounds."""
+
+    def __init__(self, url: str, settings: Settings, metrics: Metrics) -> None:
+        opened = Deduplicator.open(url, settings)
+        self._deduplicator = Deduplicator(metered(opened.store, metrics))
+        self._metrics = metrics
+        self._thread = ThreadPoolExecutor(1, "esdedup-write")
+
+    @property
+    def settings(self) -> Settings:
+        return self._deduplicator.settings
+
+    async def write(
+        self, items: Sequence[Signed | Failure], instead_of: Collection[str] = ()
+    ) -> list[Outcome]:
+        """A batch, all of it or nothing; `instead_of` goes in the same moment."""
+
+        def job(deduplicator: Deduplicator) -> list[Outcome]:
+            with deduplicator.store.transaction():
+                if instead_of:
+                    deduplicator.store.delete(instead_of)
+                return deduplicator.write(items)
+
+        outcomes = await self.run(job, "write")
+        for outcome in outcomes:
+            self._metrics.outcomes.add(outcome.status)
+            if outcome.status != "relinked":
+                self._metrics.articles.add(outcome.decision.role)
+        return outcomes
+
+    async def run(self, change: Callable[[Deduplicator], T], stage: str) -> T:
+        """In the writer's thread. Once begun it is finished, whoever stops waiting for it."""
+        given = perf_counter()
+
+        def job() -> T:
+            self._metrics.stages.observe(perf_counter() - given, "queue")
+            with self._metrics.stages.timed(stage):
+                done = change(self._deduplicator)
+                self._deduplicator.store.refresh()
+            return done
+
+        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, job))
+
+    def close(self) -> None:
+        """After what is in hand."""
+        self._thread.shutdown(wait=True)
+        self._deduplicator.close()
