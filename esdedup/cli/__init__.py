@@ -14,7 +14,24 @@ import typer
 from typer.core import TyperGroup
 
 from esdedup import __version__
-from esdedup.cli import cluster, copies, demo, evaluate, indexing, searching, upkeep, why
+from esdedup.cli import (
+    backfill,
+    cluster,
+    copies,
+    demo,
+    evaluate,
+    folding,
+    gateway,
+    groups,
+    indexing,
+    retention,
+    searching,
+    serve,
+    stories,
+    upkeep,
+    why,
+    words,
+)
 from esdedup.cli.exits import EPILOG, reported
 
 
@@ -69,7 +86,24 @@ def _esdedup(
 
 
 # The order of the help. A new family (evaluation, a service) is named here and nowhere else.
-for family in (demo, indexing, searching, why, copies, upkeep, cluster, evaluate):
+for family in (
+    demo,
+    indexing,
+    searching,
+    groups,
+    folding,
+    why,
+    stories,
+    copies,
+    upkeep,
+    retention,
+    backfill,
+    cluster,
+    gateway,
+    words,
+    evaluate,
+    serve,
+):
     family.register(app)
 
 

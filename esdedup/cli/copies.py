@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,15 +33,112 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
+Archive = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        "--archive",
+        envvar="ESDEDUP_STORE",
+        metavar="URL",
+        help="The store: sqlite:///news.db, or a file name.",
+    ),
+]
+
+
 def copies(
     path: Annotated[
-        str, typer.Argument(metavar="FILE", help="A file as for `index`: a text, a page, NDJSON, …")
-    ],
-    store: StoreUrl = DEFAULT_STORE,
+        str | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A file as for `index`: a text, a page, NDJSON, …; with --watch, or a folder, "
+            "what is protected.",
+        ),
+    ] = None,
+    store: Archive = DEFAULT_STORE,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Tell of newly indexed articles that contain protected ones."),
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="With --watch: one look, from where the last one ended.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="Pause between two looks.")
+    ] = 10.0,
+    ids: Annotated[
+        Path | None,
+        typer.Option(
+            "--ids", metavar="FILE", help="Protected articles of the store: an id a line."
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--where",
+            metavar="FIELD=VALUE",
+            help="Articles of the store with this value are protected (protected=true).",
+        ),
+    ] = None,
+    least: Annotated[
+        float,
+        typer.Option("--least", min=0, max=1, help="Share of a protected text that is told of."),
+    ] = 0.2,
+    poster: Annotated[
+        list[str] | None,
+        typer.Option("--poster", metavar="FIELD", help="Where an article names who posted it."),
+    ] = None,
+    author: Annotated[
+        list[str] | None,
+        typer.Option("--author", metavar="FIELD", help="Where a protected one names its author."),
+    ] = None,
+    checkpoint: Annotated[
+        Path, typer.Option("--checkpoint", metavar="FILE", help="Remembers what was told.")
+    ] = Path("esdedup-watch.db"),
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Append notifications here, not to stdout."),
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="SPAN|DATE", help="Where the first look begins, if not now: 7d."
+        ),
+    ] = None,
     field: FieldNames = None,
     json_: AsJson = False,
 ) -> None:
-    """Check a text against the archive: who copied what, how much, where."""
+    """Check a text against the archive: who copied what, how much, where.
+
+    With --watch the other way round: FILE, --ids and --where say what is protected, and every
+    newly indexed article that contains some of it becomes a line of JSON, addressed to whoever
+    posted the one and wrote the other. Each pair is told of once, also after a restart.
+    """
+    if watch or once:
+        from esdedup.cli.watching import Watched, run_watch
+
+        run_watch(
+            Watched(
+                path=path,
+                ids=ids,
+                where=assignments(where, "--where"),
+                least=least,
+                poster=tuple(poster or ()),
+                author=tuple(author or ()),
+                fields=assignments(field, "--field"),
+            ),
+            store,
+            checkpoint=checkpoint,
+            output=output,
+            since=since,
+            every=None if once else every,
+        )
+        return
+    if path is None:
+        raise typer.BadParameter("name a file to check, or say --watch", param_hint="FILE")
+    _check_file(path, store, assignments(field, "--field"), as_json=json_)
+
+
+def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool) -> None:
     from esdedup.copies import copies as found_in
     from esdedup.model import Failure
     from esdedup.readers import read
@@ -49,7 +147,7 @@ def copies(
     found = failed = False
     try:
         _say_without_windows(opened.settings, store)
-        for item in read([path], fields=assignments(field, "--field")):
+        for item in read([path], fields=fields):
             checked = item if isinstance(item, Failure) else found_in(item, opened)
             if isinstance(checked, Failure):
                 failed = True
@@ -57,7 +155,7 @@ def copies(
                 continue
             found |= bool(checked.copies)
             _say_short(checked, opened.settings)
-            print_json([checked.to_json()]) if json_ else _print(console(), checked)
+            print_json([checked.to_json()]) if as_json else _print(console(), checked)
     finally:
         opened.close()
     if failed:
@@ -87,7 +185,7 @@ def _say_without_windows(settings: Settings, store: str) -> None:
     if "lengths" not in settings.methods:
         say(
             f"{store} has no windows of sentence lengths: only articles that are alike as wholes "
-            "are found, no short one inside a long one; index with --set methods=sketch,lengths"
+            "are found, no short one inside a long one; `esdedup backfill --only lengths` adds them"
         )
 
 

@@ -1,21 +1,59 @@
-"""`eval`: detection quality on labelled sets."""
+"""`eval`: detection quality on labelled sets; `tune` and `rethreshold` are registered with it."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from esdedup.cli import tuning
 from esdedup.cli.options import AsJson, Preset, SettingsFile, SetValues, assignments
+from esdedup.cli.output import console, print_json, styled, table
 
 if TYPE_CHECKING:
+    from esdedup.evaluate import Detector, GoldSet
+    from esdedup.evaluate.suite import Plan, Progress, Result
     from esdedup.settings import Settings
+
+_T = TypeVar("_T")
+
+# What the table shows, in this order and under these names, where a row has it; `--json` prints
+# everything under its own name.
+_COLUMNS = {
+    "method": "method",
+    "precision": "P",
+    "recall": "R",
+    "f1": "F1",
+    "f1_spread": "±",
+    "f1_interval": "95 %",
+    "mcc": "MCC",
+    "tp": "TP",
+    "fp": "FP",
+    "tn": "TN",
+    "fn": "FN",
+    "updates": "updates",
+    "false_positive_rate": "FP rate",
+    "false_positive_interval": "95 %",
+    "cost": "cost",
+    "ari": "ARI",
+    "b_cubed_f1": "B-cubed",
+    "v_measure": "V",
+    "purity": "purity",
+    "best_threshold": "best at",
+    "best_f1": "best F1",
+    "spearman": "rank corr.",
+    "chosen": "chosen here",
+}
+# Tables with many columns need it where nobody sees the end of a line.
+_WIDTH_OF_FILES = 160
 
 
 def register(app: typer.Typer) -> None:
     app.command("eval")(evaluate)
+    tuning.register(app)
 
 
 def evaluate(
@@ -23,9 +61,18 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="SET",
-            help="A folder with docs.jsonl[.gz] or html.tar.gz, and clusters.csv.",
+            help="A folder with docs.jsonl[.gz] or html.tar.gz, and clusters.csv or pairs.csv.",
         ),
     ],
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="A preset, a method (sketch, lengths, …) or a baseline (exact, simhash-3, "
+            "datasketch-0.5, …); several with commas or repeated; `all`.",
+        ),
+    ] = None,
     preset: Preset = None,
     settings_file: SettingsFile = None,
     values: SetValues = None,
@@ -33,11 +80,25 @@ def evaluate(
         str | None,
         typer.Option("--from", metavar="html|text", help="What to read; html where there is."),
     ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="online (where there are clusters), pairs (else) or clusters."
+        ),
+    ] = None,
     order: Annotated[
         str,
-        typer.Option(metavar="NAME", help="original-first, depth-first or random."),
+        typer.Option(metavar="NAME", help="original-first, depth-first, random or time."),
     ] = "original-first",
     seeds: Annotated[int, typer.Option(min=1, help="Runs with different random orders.")] = 1,
+    labels: Annotated[
+        str,
+        typer.Option(
+            metavar="copies|events",
+            help="What a cluster is; of an event no two articles are copies, so every link is a "
+            "false positive.",
+        ),
+    ] = "copies",
     store: Annotated[
         str, typer.Option("--store", metavar="URL", help="An empty store to run in.")
     ] = "sqlite://:memory:",
@@ -48,47 +109,236 @@ def evaluate(
             help="Without it no link is called an update: the paper's own scoring.",
         ),
     ] = True,
+    statistics: Annotated[
+        bool,
+        typer.Option("--stats", help="Intervals by bootstrap, and tests between methods."),
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write one HTML page with plots and every error."),
+    ] = None,
+    disagreements: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B", help="List what one of two methods reports and the other does not."
+        ),
+    ] = None,
+    judged: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="That listing (--json) with is_duplicate filled in: score both methods by it.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a labelled set one document at a time and score every decision (paper 000, 3.2)."""
-    from esdedup.settings import Settings
+    """Score methods on labelled sets: one document at a time (paper 000, 3.2), pairs or clusters.
+
+    Without --json the table has a second row for methods that call some links updates: the same
+    with these rules off.
+    """
+    from esdedup.evaluate import ARRIVALS, LABELS, SOURCES, load
+    from esdedup.evaluate.suite import PROTOCOLS, Plan, labels_for
 
     flags: dict[str, Any] = dict(assignments(values, "--set"))
     if not number_check:
         flags |= {"number_check": False, "extended_ratio": 0.0}
-    settings = Settings.load(preset=preset, file=settings_file, flags=flags)
-    rows = [_scored(folder, settings, source, order, seeds, store) for folder in sets]
-    if as_json:
-        for row in rows:
-            typer.echo(json.dumps(row))
-    else:
-        _print_table(rows)
+    maker = _Maker(preset, settings_file, flags, store)
+    plan = Plan(
+        protocol=_maybe(PROTOCOLS, protocol, "--protocol"),
+        order=_one_of(ARRIVALS, order, "--order"),
+        seeds=seeds,
+        labels=_one_of(LABELS, labels, "--labels"),
+        with_statistics=statistics or report is not None,
+    )
+    with _progress() as progress:
+        golds = [
+            load(
+                folder,
+                maker.settings(),
+                source=_maybe(SOURCES, source, "--from"),
+                labels="none" if disagreements else labels_for(folder, plan),
+                progress=lambda done, total: progress("reading pages", done, total),
+            )
+            for folder in sets
+        ]
+        if disagreements:
+            _disagree(golds, maker.detectors(list(disagreements)), judged, as_json=as_json)
+            return
+        detectors = maker.detectors(methods)
+        results = [_on(gold, detectors, plan, progress, as_json=as_json) for gold in golds]
+    if report is not None:
+        _write_report(report, list(zip(golds, results, strict=True)), plan)
 
 
-def _scored(
-    folder: Path, settings: Settings, source: str | None, order: str, seeds: int, store: str
-) -> dict[str, Any]:
-    from esdedup.evaluate import ARRIVALS, SOURCES, load, online, summary
+class _Maker:
+    """Detectors from the options of the command."""
 
-    if order not in ARRIVALS:
-        raise typer.BadParameter(f"choose one of {', '.join(ARRIVALS)}", param_hint="--order")
-    if source is not None and source not in SOURCES:
-        raise typer.BadParameter(f"choose one of {', '.join(SOURCES)}", param_hint="--from")
-    gold = load(folder, settings, source=SOURCES.get(source) if source else None)
-    scores = [
-        online(gold, settings, order=ARRIVALS[order], seed=seed, store=store)
-        for seed in range(seeds)
-    ]
-    return {"set": gold.name, "preset": settings.preset, "order": order, **summary(scores)}
+    def __init__(
+        self, preset: str | None, file: Path | None, flags: dict[str, Any], store: str
+    ) -> None:
+        self._preset, self._file, self._flags, self._store = preset, file, flags, store
+
+    def settings(self, preset: str | None = None) -> Settings:
+        from esdedup.settings import Settings
+
+        return Settings.load(preset=preset or self._preset, file=self._file, flags=self._flags)
+
+    def detectors(self, names: Sequence[str] | None) -> list[Detector]:
+        from esdedup.evaluate import Ours, all_names, resolve
+
+        if not names:
+            settings = self.settings()
+            return [Ours(settings, settings.preset, self._store)]
+        wanted = [name.strip() for given in names for name in given.split(",") if name.strip()]
+        if "all" in wanted:
+            wanted = all_names()
+        return [resolve(name, self.settings, self._store) for name in dict.fromkeys(wanted)]
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _one_of(known: dict[str, _T], given: str, option: str) -> _T:
+    if given not in known:
+        raise typer.BadParameter(f"choose one of {', '.join(known)}", param_hint=option)
+    return known[given]
 
-    table = Table()
-    for name in rows[0]:
-        table.add_column(name, justify="left" if isinstance(rows[0][name], str) else "right")
+
+def _maybe(known: dict[str, _T], given: str | None, option: str) -> _T | None:
+    return None if given is None else _one_of(known, given, option)
+
+
+def _on(
+    gold: GoldSet,
+    detectors: Sequence[Detector],
+    plan: Plan,
+    progress: Progress,
+    *,
+    as_json: bool,
+) -> list[Result]:
+    """All methods on one set; a row is printed as soon as it is there where programs read it."""
+    from esdedup.evaluate.suite import comparisons, evaluate, without_update_rules
+
+    results: list[Result] = []
+    shown: list[Result] = []
+    for detector in detectors:
+        result = evaluate(gold, detector, plan, progress)
+        results.append(result)
+        shown.append(result)
+        if as_json:
+            print_json([result.row])
+        elif plain := without_update_rules(gold, result, plan, progress):
+            shown.append(plain)
+    if not as_json:
+        _print_rows(gold.name, [r.row for r in shown])
+        if plan.with_statistics and len(results) > 1:
+            _print_rows("differences", comparisons(results))
+    return results
+
+
+def _print_rows(title: str, rows: Sequence[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    there = {n: shown for n, shown in _COLUMNS.items() if any(n in row for row in rows)}
+    names = there if "method" in there else {name: name for name in rows[0]}
+    lines = table(*names.values(), title=title)
+    for column in lines.columns:
+        column.no_wrap = True
+    for column in lines.columns[1:]:
+        column.justify = "right"
     for row in rows:
-        table.add_row(*(f"{v:.4f}" if isinstance(v, float) else str(v) for v in row.values()))
-    Console().print(table)
+        lines.add_row(*(styled(_cell(row.get(name))) for name in names))
+    out = console()
+    if not out.is_terminal:
+        out.width = max(out.width, _WIDTH_OF_FILES)
+    out.print(lines)
+    for row in rows:
+        if degrees := row.get("by_degree"):
+            told = ", ".join(f"{d} {n['reported']} of {n['pairs']}" for d, n in degrees.items())
+            out.print(f"{row['method']}, reported by label: {told}")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return " to ".join(_cell(v) for v in value)
+    if isinstance(value, float):
+        return f"{value:.2e}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"
+    return str(value)
+
+
+def _disagree(
+    golds: Sequence[GoldSet], detectors: Sequence[Detector], judged: Path | None, *, as_json: bool
+) -> None:
+    from esdedup.evaluate.disagreements import Pool, read_judgements
+    from esdedup.evaluate.measures import summary
+
+    for gold in golds:
+        ids = sorted(gold.items)
+        pool = Pool.of([gold.items[i] for i in ids], detectors[0], detectors[1])
+        if judged is not None:
+            scores = pool.scores(read_judgements(judged))
+            rows = [
+                {"set": gold.name, "method": name, "protocol": "pooled", **summary([score])}
+                for name, score in zip(pool.names, scores, strict=True)
+            ]
+            print_json(rows) if as_json else _print_rows(f"{gold.name}, pooled", rows)
+            continue
+        found = [d.to_json(gold.items) for d in pool.disagreements()]
+        if as_json:
+            print_json(found)
+        else:
+            _print_side_by_side(gold.name, found)
+
+
+def _print_side_by_side(name: str, found: Sequence[dict[str, Any]]) -> None:
+    out = console()
+    for row in found:
+        sides = table(row["id"], row["other"], title=f"{row['reported_by']}, not {row['not_by']}")
+        for column in sides.columns:
+            column.ratio = 1
+        sides.expand = True
+        sides.add_row(styled(row["text"]), styled(row["other_text"]))
+        out.print(sides)
+    out.print(f"{name}: {len(found)} documents reported by one method alone")
+
+
+def _write_report(
+    file: Path, parts: Sequence[tuple[GoldSet, Sequence[Result]]], plan: Plan
+) -> None:
+    from datetime import date
+
+    from esdedup import __version__
+    from esdedup.cli.exits import say
+    from esdedup.errors import InputError
+    from esdedup.evaluate.report import render
+    from esdedup.evaluate.suite import chapter
+
+    page = render(
+        [chapter(gold, results, plan) for gold, results in parts],
+        subtitle=f"esdedup {__version__}, {date.today().isoformat()}; order {plan.order}, "
+        f"{plan.seeds} seeds",
+    )
+    try:
+        file.write_text(page, "utf-8")
+    except OSError as error:
+        raise InputError(f"the report cannot be written: {error}") from error
+    say(f"report in {file}")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on a terminal, in the way of nothing."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield lambda what, done, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=out, transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(what: str, done: int, total: int) -> None:
+            bar.update(task, description=what, completed=done, total=total)
+
+        yield show

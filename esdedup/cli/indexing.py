@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.feeds import UNDELIVERED, Feed, Notify, NotifySince, Undelivered
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -47,7 +48,7 @@ from esdedup.cli.output import (
 
 if TYPE_CHECKING:
     from esdedup.model import Decision, Document, Failure
-    from esdedup.pipeline import Outcome
+    from esdedup.outcomes import Outcome
 
 ROLES = ("original", "duplicate", "update", "unprocessed")
 Paths = Annotated[
@@ -88,6 +89,9 @@ def index(
             help="Store duplicates linked to their original, or count and drop them.",
         ),
     ] = None,
+    notify: Notify = None,
+    notify_since: NotifySince = None,
+    undelivered: Undelivered = UNDELIVERED,
     strict: Strict = False,
     json_: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")] = False,
@@ -104,11 +108,12 @@ def index(
     documents = read(paths, fields=assignments(field, "--field"))
     chosen = settings_of(store, preset, settings, set_, {"on_duplicate": on_duplicate})
     tally = Tally()
-    with open_deduplicator(store, chosen) as deduplicator:
+    feed = Feed(notify, notify_since, undelivered, as_json=json_)
+    with open_deduplicator(store, chosen) as deduplicator, feed.open(deduplicator.store):
         if not workers:
-            workers, documents = _suited(documents)
+            workers, documents = suited(documents)
         batches = deduplicator.add_batches(tally.counted(documents), workers=workers)
-        _follow(batches, tally, as_json=json_, quiet=quiet)
+        _follow(feed.told(batches), tally, as_json=json_, quiet=quiet)
     if not quiet:
         print_summary(tally, store, stderr=json_)
     _end(tally, strict=strict)
@@ -168,7 +173,7 @@ def retry(
         raise stop(ExitCode.QUARANTINED)
 
 
-def _suited(
+def suited(
     documents: Iterator[Document | Failure],
 ) -> tuple[int, Iterator[Document | Failure]]:
     """Workers for what comes first: pages are dear, texts signed faster than sent elsewhere."""

@@ -101,6 +101,8 @@ def about(document: Document) -> str:
 
 def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:
     """What speaks for, or against, a pair: changed numbers before everything else."""
+    if evidence.reason.startswith("said "):  # by a person
+        return evidence.reason
     if evidence.numbers:
         shown = "; ".join(change_text(change) for change in evidence.numbers[:numbers])
         more = len(evidence.numbers) - numbers

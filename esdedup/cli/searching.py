@@ -1,13 +1,23 @@
-"""Commands that look things up: search, show, groups."""
+"""Commands that look things up: search, front, show, groups."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from esdedup.cli.asking import (
+    By,
+    Number,
+    ShowRule,
+    SourcesFile,
+    Window,
+    query_of,
+    ranking,
+    span,
+)
 from esdedup.cli.exits import ExitCode, say, stop
 from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing
 from esdedup.cli.output import (
@@ -28,26 +38,20 @@ from esdedup.cli.output import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from esdedup.searching.results import Facet, StoryHit, StoryPage
     from esdedup.stores import Fold, Hit, Record, SearchResult, Store
 
 
-class By(StrEnum):
-    group = "group"
-    story = "story"
-
-
-Number = Annotated[int, typer.Option("-n", "--number", min=1, help="How many to show.")]
-
-
 def register(app: typer.Typer) -> None:
-    for command in (search, show, groups):
+    for command in (search, front, show):  # `groups` registers the listing of groups
         app.command()(command)
 
 
 def search(
     words: Annotated[
-        str, typer.Argument(help='What to look for: all words, "in quotes" as a phrase.')
-    ],
+        str | None,
+        typer.Argument(help='What to look for: all words, "in quotes" as a phrase.'),
+    ] = None,
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 10,
     page: Annotated[int, typer.Option("--page", min=1, help="Which page of results.")] = 1,
@@ -62,21 +66,112 @@ def search(
         bool, typer.Option("--expand", help="List what is folded under each result.")
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Fold nothing: every article.")] = False,
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="Only originals and updates that match themselves.")
+    ] = False,
+    show: Annotated[
+        ShowRule,
+        typer.Option("--show", help="Which article stands for a story; best: the best match."),
+    ] = ShowRule.best,
+    sources: SourcesFile = None,
+    sort: Annotated[
+        list[str] | None,
+        typer.Option("--sort", metavar="FIELD", help="Order: -published, source, score, …"),
+    ] = None,
+    filter_: Annotated[
+        list[str] | None,
+        typer.Option("--filter", metavar="FIELD=VALUE", help="Only articles with this value."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DATE", help="Published from then on.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="DATE", help="Published before.")
+    ] = None,
+    window: Window = None,
+    facet: Annotated[
+        list[str] | None,
+        typer.Option("--facet", metavar="FIELD", help="Count stories and articles by its values."),
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Count stories exactly on a cluster, too.")
+    ] = False,
+    body: Annotated[
+        Path | None,
+        typer.Option(
+            "--body", metavar="FILE", help="A search body for a cluster, as JSON; - reads a pipe."
+        ),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Search; copies are folded into one result."""
-    fold: Fold = "none" if all_ else "story" if by is By.story else "group"
+    from esdedup.searching.searcher import Searcher
+
+    mode = "all" if all_ else "canonical" if canonical else "auto"
+    options: dict[str, Any] = {
+        "mode": mode,
+        "by": by.value,
+        "show": show.value,
+        "sources": ranking(sources),
+        "total": "exact" if exact else "estimate",
+        "window": span(window),
+        "size": number,
+        "offset": (page - 1) * number,
+    }
+    query = query_of(words, body, filter_, sort, since, until)
+    fold: Fold = "none" if all_ else by.value
     opened = open_existing(store)
     try:
-        result = opened.search(words, fold=fold, size=number, offset=(page - 1) * number)
+        searcher = Searcher(opened)
+        result = searcher.search(query, **options)
+        counted = {k: v for k, v in options.items() if k not in ("size", "offset")}
+        facets = searcher.facets(query, facet, **counted) if facet else ()
         folded = [_folded(opened, hit, fold) if expand else [] for hit in result.hits]
     finally:
         opened.close()
     if json_:
-        print_json([_result_json(words, fold, page, result, folded)])
+        print_json([_result_json(words or "", fold, page, result, folded, facets)])
     else:
         print_hits(console(), result, folded, fold=fold, first=(page - 1) * number + 1)
+        _print_facets(console(), facets)
+        for note in result.notes:
+            say(note)
     if not result.hits:
+        raise stop(ExitCode.FOUND)
+
+
+def front(
+    category: Annotated[
+        str, typer.Argument(metavar="FIELD", help="The field with the category: section, lang, …")
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="VALUE", help="This category; may be given several times."),
+    ] = None,
+    store: StoreUrl = DEFAULT_STORE,
+    number: Number = 5,
+    by: Annotated[
+        By, typer.Option("--by", help="A story once (story), or each of its updates (group).")
+    ] = By.story,
+    json_: AsJson = False,
+) -> None:
+    """The front page: the newest stories of each category, folded, without a query."""
+    from esdedup.searching.searcher import Searcher
+
+    opened = open_existing(store)
+    try:
+        sections = Searcher(opened).front_page(category, only or (), size=number, by=by.value)
+    finally:
+        opened.close()
+    if json_:
+        print_json(section.to_json() for section in sections)
+    else:
+        out = console()
+        for section in sections:
+            out.print(styled(section.category, "bold"))
+            for hit in section.hits:
+                out.print(joined("  ", _headline(hit)), soft_wrap=True)
+    if not any(section.hits for section in sections):
         raise stop(ExitCode.FOUND)
 
 
@@ -138,9 +233,9 @@ def record_of(store: Store, id_: str, url: str) -> Record:
 # --- search ----------------------------------------------------------------------------------
 
 
-def _folded(store: Store, hit: Hit, fold: Fold) -> list[Record]:
+def _folded(store: Store, hit: StoryHit, fold: Fold) -> list[Record]:
     """The other articles of the hit's group or story, whether or not they match the words."""
-    if fold == "none":
+    if fold == "none" or hit.group is None or hit.story is None:
         return []
     members = store.story(hit.story) if fold == "story" else store.members(hit.group)
     return [record for record in members if record.document.id != hit.document.id]
@@ -150,52 +245,72 @@ def _result_json(
     words: str,
     fold: Fold,
     page: int,
-    result: SearchResult,
+    result: StoryPage,
     folded: Sequence[Sequence[Record]],
+    facets: Sequence[Facet],
 ) -> dict[str, Any]:
+    whole = result.to_json()
+    hits = [
+        {**hit, **({"folded": [_member_json(record) for record in others]} if others else {})}
+        for hit, others in zip(whole["hits"], folded, strict=True)
+    ]
     return {
         "query": words,
         "fold": fold,
         "page": page,
-        "results": result.stories,
-        "articles": result.articles,
-        "hits": [
-            {
-                **hit.document.to_json(),
-                "group": hit.group,
-                "story": hit.story,
-                "role": hit.role,
-                "score": round(hit.score, 4),
-                "copies": hit.copies,
-                "snippet": hit.snippet,
-                **({"folded": [_member_json(record) for record in others]} if others else {}),
-            }
-            for hit, others in zip(result.hits, folded, strict=True)
-        ],
+        "results": result.total.stories,
+        "articles": result.total.articles,
+        **whole,
+        "hits": hits,
+        **({"facets": [facet.to_json() for facet in facets]} if facets else {}),
     }
 
 
 def print_hits(
     out: Console,
-    result: SearchResult,
+    result: SearchResult | StoryPage,
     folded: Sequence[Sequence[Record]],
     *,
     fold: Fold,
     first: int = 1,
 ) -> None:
     what = "copy" if fold == "group" else "more article"
-    for place, (hit, others) in enumerate(zip(result.hits, folded, strict=True), first):
-        more = f"+{count(hit.copies, what, 'copies' if fold == 'group' else None)}"
+    hits: Sequence[Hit | StoryHit] = result.hits
+    for place, (hit, others) in enumerate(zip(hits, folded, strict=True), first):
+        more = f"+{count(hit.copies or 0, what, 'copies' if fold == 'group' else None)}"
         title = styled(title_of(hit.document), "bold")
         out.print(joined(f"{place:>3}  ", title, "  ", styled(more, "cyan") if hit.copies else ""))
         role = styled(hit.role, STYLES[hit.role])
-        out.print(joined("     ", about(hit.document), " · ", role))
+        out.print(joined("     ", about(hit.document), " · ", role, _told(hit)), soft_wrap=True)
         for line in _indented(out, hit.snippet):
             out.print(line, style="dim")
         out.print(f"     {plain(hit.document.id)}", soft_wrap=True)
         for record in others:
             out.print(joined("       ", _member_text(record)), soft_wrap=True)
     out.print(totals(result, fold))
+
+
+def _told(hit: Hit | StoryHit) -> str:
+    """What an update changed, and for which match an article is shown."""
+    update, matched_by = getattr(hit, "update", None), getattr(hit, "matched_by", ())
+    parts = [f" · {plain(str(update))}"] if update is not None else []
+    if matched_by:
+        parts.append(f" · shown for {plain(', '.join(matched_by))}")
+    return "".join(parts)
+
+
+def _headline(hit: StoryHit) -> Any:
+    return joined(styled(title_of(hit.document), "bold"), f"  {about(hit.document)}{_told(hit)}")
+
+
+def _print_facets(out: Console, facets: Sequence[Facet]) -> None:
+    for facet in facets:
+        rows = table(facet.field, "stories", "articles")
+        for column in rows.columns[1:]:
+            column.justify = "right"
+        for bucket in facet.buckets:
+            rows.add_row(plain(bucket.value), f"{bucket.stories:,}", f"{bucket.articles:,}")
+        out.print(rows)
 
 
 def _indented(out: Console, text: str) -> list[str]:
@@ -206,15 +321,17 @@ def _indented(out: Console, text: str) -> list[str]:
     )
 
 
-def totals(result: SearchResult, fold: Fold) -> str:
+def totals(result: SearchResult | StoryPage, fold: Fold) -> str:
     """How many there are, however many were shown."""
-    articles = count(result.articles, "article")
+    counted: Any = getattr(result, "total", result)
+    stories, all_articles = counted.stories or 0, counted.articles or 0
+    articles = count(all_articles, "article")
     if fold == "none":
         return articles
     if fold == "story":
-        return f"{count(result.stories, 'story', 'stories')}, {articles}"
-    copies = count(result.articles - result.stories, "copy", "copies")
-    return f"{count(result.stories, 'result')}, {articles} ({copies} folded)"
+        return f"{count(stories, 'story', 'stories')}, {articles}"
+    copies = count(all_articles - stories, "copy", "copies")
+    return f"{count(stories, 'result')}, {articles} ({copies} folded)"
 
 
 # --- one article, one group ------------------------------------------------------------------

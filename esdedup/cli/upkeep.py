@@ -68,7 +68,7 @@ def delete(
     if json_:
         print_json([report])
     else:
-        _print_deleted(report)
+        _print_deleted(report, dry_run=dry_run)
     if report["missing"]:
         say(f"not in {store}: {', '.join(plain(id_) for id_ in report['missing'])}")
         raise stop(ExitCode.FOUND)
@@ -201,14 +201,15 @@ def _delete(
     return report
 
 
-def _print_deleted(report: dict[str, list[str]]) -> None:
+def _print_deleted(report: dict[str, list[str]], *, dry_run: bool) -> None:
     out = console()
     for id_ in report["deleted"]:
         out.print(joined(styled("deleted", "red"), "   ", plain(id_)), soft_wrap=True)
     for id_ in report["promoted"]:
         out.print(joined(styled("promoted", "bold"), "  ", plain(id_)), soft_wrap=True)
     deleted, promoted = len(report["deleted"]), len(report["promoted"])
-    out.print(f"{count(deleted, 'article')} deleted, {promoted} promoted to original")
+    outcome = f"{count(deleted, 'article')} deleted, {promoted} promoted to original"
+    out.print(f"dry run, nothing was changed: {outcome}" if dry_run else outcome)
 
 
 def _print_checks(found: Sequence[Check]) -> None:

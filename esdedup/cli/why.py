@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,6 +69,10 @@ def explain(
     full: Annotated[
         bool, typer.Option("--full", help="Do not shorten the passages that are the same.")
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write it as one self-contained HTML page."),
+    ] = None,
     json_: AsJson = False,
 ) -> None:
     """Explain why two articles are, or are not, one story.
@@ -81,11 +86,25 @@ def explain(
     with open_deduplicator(store, chosen, mode="read") as deduplicator:
         record = record_of(deduplicator.store, id_, store)
         second = record_of(deduplicator.store, other or _nearest(record), store)
-    explanation = explained(record, second, chosen)
+        said = deduplicator.store.corrections
+    explanation = explained(record, second, chosen, said)
+    if html is not None:
+        _write_page(html, explanation)
     if json_:
         print_json([explanation.to_json()])
-    else:
+    elif html is None:
         _print(console(), explanation, full=full)
+
+
+def _write_page(file: Path, explanation: Explanation) -> None:
+    from esdedup.errors import InputError
+    from esdedup.explain_html import page
+
+    try:
+        file.write_text(page(explanation), "utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: the page cannot be written ({error})") from error
+    say(f"written to {file}")
 
 
 def _nearest(record: Record) -> str:
@@ -110,7 +129,12 @@ def _print(out: Console, explanation: Explanation, *, full: bool) -> None:
     out.print(_measures(explanation))
     for change in explanation.evidence.numbers:
         out.print(joined("  ", styled(change_text(change), STYLES["update"])), soft_wrap=True)
-    if explanation.evidence.numbers:
+    if explanation.names:
+        out.print(joined("  names in both: ", styled(", ".join(explanation.names))), soft_wrap=True)
+    if explanation.runner_up:
+        lost = explanation.runner_up
+        out.print(f"  runner-up {plain(lost.other)}: {lost.why}", soft_wrap=True)
+    if explanation.evidence.numbers or explanation.names or explanation.runner_up:
         out.print()
     out.print(_passages(explanation, coloured=out.is_terminal, full=full))
 
@@ -127,6 +151,8 @@ def _measures(explanation: Explanation) -> Table:
     rows.add_row(f"overlap ({evidence.measure})", f"{evidence.overlap:.3f}", above)
     rows.add_row("shared part of the old text", f"{evidence.of_old:.3f}", "")
     rows.add_row("shared part of the new text", f"{evidence.of_new:.3f}", "")
+    for measured in explanation.measures:
+        rows.add_row(measured.method, measured.says, "")
     words = (explanation.old.signature.words, explanation.new.signature.words)
     rows.add_row("words", f"{words[0]:,} -> {words[1]:,}", "")
     return rows

@@ -1,0 +1,174 @@
+"""The command that folds any list: fold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from esdedup.cli.asking import By, SourcesFile, Window, ranking, span
+from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.options import AsJson, Strict, open_existing
+from esdedup.cli.output import count, plain, print_json
+
+if TYPE_CHECKING:
+    from esdedup.searching.fold import FoldedItem, KeptItem
+
+
+class KeepRule(StrEnum):
+    first = "first"
+    earliest = "earliest"
+    source = "source"
+    longest = "longest"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(fold)
+
+
+def fold(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]", help="The list: one object a line, an array, or a search answer."
+        ),
+    ] = None,
+    keep: Annotated[
+        KeepRule, typer.Option("--keep", help="Which item of a story stays.")
+    ] = KeepRule.first,
+    sources: SourcesFile = None,
+    by: Annotated[
+        By, typer.Option("--by", help="Fold copies only (group), or updates too (story).")
+    ] = By.group,
+    known: Annotated[
+        str | None,
+        typer.Option(
+            "--known",
+            metavar="URL",
+            help="A store that knows some of the items by id, URL or text.",
+        ),
+    ] = None,
+    window: Window = None,
+    folded: Annotated[
+        bool, typer.Option("--folded", help="Print what was folded, into what and why, instead.")
+    ] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Answer line by line, as the items come.")
+    ] = False,
+    json_: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No summary.")] = False,
+    strict: Strict = False,
+) -> None:
+    """Fold any list of results: kept items come out as they came in, in their order.
+
+    Items need no id; text, a snippet, or only title and url are enough. With --json each kept
+    item comes with what was folded into it, and why.
+    """
+    from esdedup.searching.fold import fold as fold_list
+
+    if stream and (keep is not KeepRule.first or json_):
+        raise typer.BadParameter("a stream keeps the first of a story; leave --keep and --json out")
+    reading = _Reading(file)
+    options: dict[str, Any] = {"by": by.value, "window": span(window)}
+    store = open_existing(known) if known is not None else None
+    try:
+        if stream:
+            kept, gone = _print_stream(reading, folded, {**options, "store": store})
+            notes: tuple[str, ...] = ()
+        else:
+            result = fold_list(
+                reading.items(), keep=keep.value, sources=ranking(sources), store=store, **options
+            )
+            kept, gone, notes = len(result.kept), len(result.folded), result.notes
+            print_json(_lines(result.kept, result.folded, folded, json_))
+    finally:
+        if store is not None:
+            store.close()
+    for note in notes:
+        say(plain(note))
+    if not quiet:
+        say(f"{count(kept + gone, 'item')}, {kept:,} kept, {gone:,} folded")
+    if strict and reading.failures:
+        raise stop(ExitCode.QUARANTINED)
+
+
+def _lines(
+    kept: tuple[KeptItem, ...], folded: tuple[FoldedItem, ...], only_folded: bool, as_json: bool
+) -> Iterator[Any]:
+    if only_folded:
+        yield from (item.to_json() for item in folded)
+    else:
+        yield from (item.to_json() if as_json else item.item for item in kept)
+
+
+def _print_stream(reading: _Reading, only_folded: bool, options: dict[str, Any]) -> tuple[int, int]:
+    from esdedup.searching.fold import KeptItem, fold_stream
+
+    counts = [0, 0]
+    for one in fold_stream(reading.items(), **options):
+        is_kept = isinstance(one, KeptItem)
+        counts[not is_kept] += 1
+        if is_kept != only_folded:
+            print_json([one.item if is_kept else one.to_json()])
+    return counts[0], counts[1]
+
+
+class _Reading:
+    """The items of a file or pipe; a line that is no JSON is named and left out."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self.failures = 0
+
+    def items(self) -> Iterator[Any]:
+        from esdedup.errors import InputError
+
+        if self._file is None or str(self._file) == "-":
+            yield from self._read(sys.stdin)
+            return
+        try:
+            with self._file.open(encoding="utf-8", errors="replace") as lines:
+                yield from self._read(lines)
+        except OSError as error:
+            raise InputError(f"{self._file}: {error.strerror}; name a file with a list") from error
+
+    def _read(self, lines: Any) -> Iterator[Any]:
+        from esdedup.searching.fold import read_list
+
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                value = json.loads(line)
+            except ValueError as error:
+                if number == 1 and line.lstrip()[:1] in ("[", "{"):
+                    yield from read_list(self._whole(line, lines))
+                    return
+                self.failures += 1
+                say(f"line {number} is no JSON ({error}); it is left out")
+                continue
+            if number == 1 and (isinstance(value, list) or _is_answer(value)):
+                yield from read_list(value)
+            else:
+                yield value
+
+    def _whole(self, first: str, rest: Any) -> Any:
+        """An array or an answer written over several lines."""
+        from esdedup.errors import InputError
+
+        try:
+            return json.loads(first + rest.read())
+        except ValueError as error:
+            raise InputError(
+                f"{self._file or 'the input'} is no JSON ({error}); give one object a line, or "
+                "an array"
+            ) from error
+
+
+def _is_answer(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("hits"), dict | list)

@@ -1,0 +1,212 @@
+"""The command that stands in front of a cluster: gateway."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from esdedup.cli.exits import say
+from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, assignments
+
+if TYPE_CHECKING:
+    import ssl
+
+    from esdedup.gateway.folding import Fold
+    from esdedup.gateway.server import Options
+    from esdedup.settings import Settings
+    from esdedup.stores.connection import Target
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+# Of our own requests: a write waits for them.
+_REQUEST_SECONDS = 10.0
+_RETRY_SECONDS = 2.0
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(gateway)
+
+
+def gateway(
+    upstream: Annotated[
+        str,
+        typer.Option(
+            "--upstream", metavar="URL", help="The cluster: https://host:9200, or several hosts."
+        ),
+    ],
+    index: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--index", metavar="PATTERN", help="Enrich writes to these: news-*; may be repeated."
+        ),
+    ] = None,
+    fold: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fold",
+            metavar="[PATTERN=]MODE",
+            help="Fold searches of these unless they say otherwise: group, story, canonical, off.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen.")
+    ] = "127.0.0.1:9201",
+    field: FieldNames = None,
+    fail_closed: Annotated[
+        bool,
+        typer.Option("--fail-closed", help="Refuse a write (503) that cannot be enriched."),
+    ] = False,
+    max_body: Annotated[
+        int,
+        typer.Option("--max-body", metavar="MB", min=1, help="The largest body held in memory."),
+    ] = 100,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes that sign; 1 is this one.")
+    ] = 1,
+    certificate: Annotated[
+        Path | None,
+        typer.Option("--certificate", metavar="FILE", help="Speak TLS, with this certificate."),
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="Its key, if not in the same file.")
+    ] = None,
+    preset: Preset = None,
+    settings: SettingsFile = None,
+    set_: SetValues = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Log every request: kind and time, nothing of it.")
+    ] = False,
+) -> None:
+    """Speak the Elasticsearch/OpenSearch API in front of a cluster: detect, link and fold.
+
+    Writes to --index are enriched, searches folded on demand; all else passes through, with the
+    caller's own credentials. Runs until SIGTERM or Ctrl-C, and finishes what it has in hand.
+    """
+    import asyncio
+    import logging
+
+    from esdedup.gateway.server import Options
+
+    host, port = _address(listen)
+    tls = _tls(certificate, key)
+    patterns = tuple(index or ())
+    options = Options(
+        target=_target(upstream),
+        indices=patterns,
+        folds=_folds(fold, patterns),
+        fields=assignments(field, "--field"),
+        settings=_settings(preset, settings, set_),
+        fail_closed=fail_closed,
+        max_body=max_body << 20,
+        max_in_hand=4 * max_body << 20,
+        workers=workers,
+    )
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(message)s",
+    )
+    for name in ("urllib3", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    if host not in _LOOPBACK and tls is None:
+        say("listening beyond this machine without TLS: credentials pass in the clear")
+    _install_loop()
+    asyncio.run(_serve(options, host, port, tls))
+
+
+async def _serve(options: Options, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+    import asyncio
+    import signal
+
+    from esdedup.gateway.server import Gateway
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for kind in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(kind, stopped.set)
+    served = Gateway(options)
+    try:
+        bound = await served.start(host, port, tls)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"{host}:{port}: {error.strerror}", param_hint="--listen"
+        ) from error
+    what = ", ".join(options.indices) or "nothing"
+    say(f"gateway on {host}:{bound} to {','.join(options.target.hosts)}; enriching {what}")
+    await stopped.wait()
+    say("stopping: finishing requests, then settling what they wrote")
+    await served.close()
+
+
+def _install_loop() -> None:
+    """uvloop where it is installed: the same, in less time."""
+    import importlib.util
+
+    if importlib.util.find_spec("uvloop") is not None:
+        import asyncio
+
+        import uvloop
+
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+
+
+def _target(url: str) -> Target:
+    from dataclasses import replace
+
+    from esdedup.stores.connection import Target
+
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise typer.BadParameter(
+            "no credentials in the URL: every request passes with those of its caller",
+            param_hint="--upstream",
+        )
+    target = Target.parse(url)
+    return replace(
+        target,
+        username=None,
+        password=None,
+        api_key=None,
+        request_seconds=_REQUEST_SECONDS,
+        retry_seconds=_RETRY_SECONDS,
+    )
+
+
+def _folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold]:
+    from esdedup.gateway.folding import fold_named
+
+    out: dict[str, Fold] = {}
+    for entry in given or []:
+        pattern, equals, mode = entry.rpartition("=")
+        for name in [pattern] if equals else patterns:
+            out[name] = fold_named(mode)
+    return out
+
+
+def _settings(preset: str | None, file: Path | None, values: list[str] | None) -> Settings | None:
+    """None where nothing is said: each index keeps the settings recorded in it."""
+    if preset is None and file is None and not values:
+        return None
+    from esdedup.settings import Settings
+
+    return Settings.load(preset=preset, file=file, flags=assignments(values, "--set"))
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not port.isdigit() or int(port) > 65_535:
+        raise typer.BadParameter(f"{text!r} is not of the form HOST:PORT", param_hint="--listen")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    if certificate is None:
+        return None
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise typer.BadParameter(f"{certificate}: {error}", param_hint="--certificate") from error
+    return context

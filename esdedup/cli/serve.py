@@ -1,0 +1,182 @@
+"""Commands of the service: serve, keys."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from esdedup.cli.daemons import date_of
+from esdedup.cli.exits import say
+from esdedup.cli.options import (
+    DEFAULT_STORE,
+    AsJson,
+    Preset,
+    SettingsFile,
+    SetValues,
+    StoreUrl,
+    open_existing,
+    settings_of,
+)
+from esdedup.cli.output import console, print_json, table
+from esdedup.errors import SettingsError
+
+KeysFile = Annotated[
+    Path,
+    typer.Option("--keys", envvar="ESDEDUP_KEYS", metavar="FILE", help="The file of API keys."),
+]
+_KEYS = Path("esdedup-keys.json")
+
+
+class ScopeName(StrEnum):
+    read = "read"
+    write = "write"
+    admin = "admin"
+
+
+class LogLevel(StrEnum):
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(serve)
+    keys = typer.Typer(no_args_is_help=True, help="API keys of the service.", rich_markup_mode=None)
+    for command in (add, list_, revoke):
+        keys.command(name=command.__name__.rstrip("_"))(command)
+    app.add_typer(keys, name="keys")
+
+
+def serve(
+    store: StoreUrl = DEFAULT_STORE,
+    host: Annotated[str, typer.Option("--host", help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any free one.")] = 8765,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--keys",
+            envvar="ESDEDUP_KEYS",
+            metavar="FILE",
+            help="API keys (`esdedup keys add`); needed for any address but this machine's own.",
+        ),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Answer questions only.")] = False,
+    preset: Preset = None,
+    settings: SettingsFile = None,
+    set_: SetValues = None,
+    body_megabytes: Annotated[
+        int, typer.Option("--body-megabytes", min=1, help="Larger bodies, or lines, are refused.")
+    ] = 16,
+    body_seconds: Annotated[
+        float, typer.Option("--body-seconds", min=0.1, help="Slower bodies are refused.")
+    ] = 30.0,
+    queue: Annotated[
+        int, typer.Option("--queue", min=1, help="Writes under way at once; more get 429.")
+    ] = 64,
+    readers: Annotated[
+        int, typer.Option("--readers", min=1, help="Questions answered at once.")
+    ] = 4,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Worker processes for HTML pages.")
+    ] = 2,
+    grace: Annotated[
+        float, typer.Option("--grace", min=1, help="Seconds to finish in after SIGTERM.")
+    ] = 60.0,
+    log_level: Annotated[LogLevel, typer.Option("--log-level")] = LogLevel.info,
+) -> None:
+    """Serve the store over HTTP, with a page for people.
+
+    SIGTERM and Ctrl-C finish the batch in hand. Logs are JSON lines on standard error.
+    """
+    from esdedup.service.config import ServiceConfig, is_loopback
+
+    _check_reach(host, keys, is_loopback(host))
+    if read_only:
+        open_existing(store).close()
+    config = ServiceConfig(
+        store=store,
+        settings=settings_of(store, preset, settings, set_),
+        keys_file=keys,
+        read_only=read_only,
+        body_bytes=body_megabytes * 1_000_000,
+        body_seconds=body_seconds,
+        queue=queue,
+        readers=readers,
+        workers=workers,
+    )
+    _run(config, host, port, grace, log_level.value)
+
+
+def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
+    """Without keys only this machine may reach the service; with them there must be some."""
+    from esdedup.service.keys import read_keys
+
+    if keys is None:
+        if not is_loopback:
+            raise SettingsError(
+                f"others could reach {host}: name a file of keys (--keys, made by `esdedup keys "
+                "add`), or listen at 127.0.0.1"
+            )
+    elif not read_keys(keys):
+        raise SettingsError(f"{keys} has no keys; make one: esdedup keys add NAME --keys {keys}")
+
+
+def _run(config: object, host: str, port: int, grace: float, level: str) -> None:
+    try:
+        from esdedup.service.app import make_app
+        from esdedup.service.server import listen, run
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"the service needs {error.name}, which is not installed: pip install 'esdedup[serve]'"
+        ) from error
+    from esdedup.service.config import ServiceConfig
+    from esdedup.service.logs import configure
+
+    assert isinstance(config, ServiceConfig)
+    app, listener = make_app(config), listen(host, port)
+    configure(level)
+    run(app, listener, grace=grace)
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="Whose it is: crawler, portal, grafana.")],
+    scope: Annotated[ScopeName, typer.Option("--scope")] = ScopeName.read,
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="DATE", help="Not valid from then on.")
+    ] = None,
+    keys: KeysFile = _KEYS,
+) -> None:
+    """Make a key; it is printed once and kept only as a hash."""
+    from esdedup.service.keys import add_key
+
+    print(add_key(keys, name, scope.value, date_of(expires, "--expires")))
+    say(f"{name} may {scope.value}; this is the only time the key is shown")
+
+
+def list_(keys: KeysFile = _KEYS, json_: AsJson = False) -> None:
+    """List the keys, without their secrets."""
+    from esdedup.service.keys import read_keys
+
+    found = list(read_keys(keys).values())
+    if json_:
+        print_json(key.to_json() for key in found)
+        return
+    rows = table("name", "scope", "created", "expires")
+    for key in found:
+        rows.add_row(key.name, key.scope, key.created, key.expires or "never")
+    console().print(rows)
+
+
+def revoke(
+    name: Annotated[str, typer.Argument(help="As `esdedup keys list` shows it.")],
+    keys: KeysFile = _KEYS,
+) -> None:
+    """Take a key back; a running service notices."""
+    from esdedup.service.keys import revoke_key
+
+    revoke_key(keys, name)
+    say(f"{name} is revoked")
