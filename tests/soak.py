@@ -90,7 +90,7 @@ class Job:
 
     def _disturb(self, store: ClusterStore) -> None:
         chance = random.Random(f"{self.seed} {os.getpid()}")
-        write: Callable[..., Any] = store._write
+        write: Callable[..., Any] = store.write
         writes = 0
 
         def paused(actions: Any) -> Any:
@@ -102,7 +102,7 @@ class Job:
                 os.kill(os.getpid(), signal.SIGKILL)
             return written
 
-        store._write = paused  # type: ignore[method-assign]
+        store.write = paused  # type: ignore[method-assign]
 
 
 def run_all(jobs: Sequence[Job]) -> list[int | None]:

@@ -436,6 +436,7 @@ def test_explain_under_other_settings(filled: Cli) -> None:
 def test_delete_promotes_the_next(filled: Cli) -> None:
     (tried,) = filled.json("delete", "first", "--dry-run")
     assert tried == {"deleted": ["first"], "missing": [], "promoted": ["copy"]}
+    assert "dry run, nothing was changed" in filled("delete", "first", "--dry-run").stdout
     assert filled("show", "first").exit_code == 0, "only tried"
     assert "promoted  copy" in filled("delete", "first").stdout
     assert filled("show", "first").exit_code == ExitCode.FOUND

@@ -17,6 +17,8 @@ from esdedup.copies import Checked, Words, copies, links, shared
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
+from tests.servers import Server
+from tests.stores.conftest import new_index
 
 WITH_WINDOWS = Settings.load(environment={}, flags={"methods": "sketch,lengths"})
 
@@ -147,6 +149,50 @@ def test_lengths_by_chance_are_no_copy() -> None:
         assert checked(Document(id="c", text=ARTICLE), d).copies == ()
 
 
+def test_what_was_found_is_ranked_by_the_words_of_its_matches() -> None:
+    """A match weighs what it covers: few long sentences before many short ones."""
+    long, short = sentences(11, 300, most=30), sentences(12, 120, most=6)
+    assert len(long) < len(short)
+    text = " ".join([*long, *short])
+    found = [
+        Document("short", text=" ".join([*sentences(13, 400), *short])),
+        Document("long", text=" ".join([*sentences(14, 400), *long])),
+    ]
+    with archive(*found) as d:
+        ranked = checked(Document("c", text=text), d).copies
+    assert [c.document.id for c in ranked] == ["long", "short"]
+    assert ranked[0].found_by["lengths"] < ranked[1].found_by["lengths"]
+
+
+@pytest.mark.parametrize(
+    ("alphabet", "joint", "end"),
+    [("雨城人水山火木金土日月年", "", "。"), ("çğıöşüabdeklmnr", " ", ". ")],
+    ids=["Chinese", "Turkish"],
+)
+def test_passages_in_any_language(alphabet: str, joint: str, end: str) -> None:
+    def text(seed: int, count: int) -> str:
+        rng = random.Random(seed)
+        size = (1, 1) if not joint else (3, 9)
+        return "".join(
+            joint.join(
+                "".join(rng.choices(alphabet, k=rng.randint(*size)))
+                for _ in range(rng.randint(6, 25))
+            )
+            + end
+            for _ in range(count)
+        ).strip()
+
+    shared = text(1, 14)
+    old, new = f"{text(2, 20)} {shared}", f"{shared} {text(3, 30)}"
+    with archive(Document("old", text=old)) as d:
+        (copy,) = checked(Document("new", text=new), d).copies
+    (passage,) = copy.shared.passages
+    mark = end.strip()
+    assert old[slice(*passage.there)] == new[slice(*passage.here)] == shared.rstrip(mark)
+    assert 0 < copy.shared.of_there < 1
+    assert copy.found_by["lengths"] >= 5
+
+
 def test_links_of_a_store() -> None:
     with archive(Document(id="page", text=PAGE), Document(id="article", text=ARTICLE)) as d:
         d.add(Document(id="apart", text=" ".join(sentences(9, 300))))
@@ -198,6 +244,33 @@ def test_links_on_the_command_line(store: str) -> None:
     assert (edge["from"], edge["to"], edge["words"]) == ("article", "page", 176)
     assert PAGE[slice(*edge["spans"][0]["to"])] == ARTICLE.rstrip(".")
     assert "article -> page: 176 words, 100% of the first" in run("links", "--store", store).stdout
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("product", ["elasticsearch", "opensearch"])
+@pytest.mark.parametrize("flags", [{}, {"window_step": 3, "min_windows": 2}])
+def test_on_real_servers(
+    product: str, flags: dict[str, int], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    server: Server = request.getfixturevalue(f"{product}_server")
+    index = new_index()
+    url = f"{product}+{server.url}/{index}"
+    settings = Settings.load(environment={}, flags={"methods": "sketch,lengths", **flags})
+    with Deduplicator.open(url, settings) as deduplicator:
+        deduplicator.add(Document(id="page", text=PAGE))
+        deduplicator.add(Document(id="article", text=ARTICLE))
+    file = tmp_path / "post.txt"
+    file.write_text(f"My own words. {ARTICLE}")
+    try:
+        found = run("copies", str(file), "--archive", url, "--json")
+        assert {c["id"] for c in json.loads(found.stdout)["copies"]} == {"page", "article"}
+        (line,) = run("links", "--store", url, "--json").stdout.splitlines()
+        edge = json.loads(line)
+        assert (edge["from"], edge["to"], edge["words"]) == ("article", "page", 176)
+        assert PAGE[slice(*edge["spans"][0]["to"])] == ARTICLE.rstrip(".")
+    finally:
+        for name in (index, f"esdedup-quarantine-{index}"):
+            assert server.http("DELETE", f"/{name}").status in (200, 404)
 
 
 def test_a_store_without_windows_says_so(tmp_path: Path) -> None:

@@ -27,9 +27,11 @@ def candidate(
     shared: int = 5,
     dead: int = 12,
     group: str | None = None,
+    story: str | None = None,
 ) -> Candidate:
     role = "original" if group is None else "duplicate"
-    link = Link(role, group or id_, f"story of {group or id_}")  # type: ignore[arg-type]
+    story = story or f"story of {group or id_}"
+    link = Link(role, group or id_, story)  # type: ignore[arg-type]
     return Candidate(id_, {"sketch": shared}, signature(shingles, dead), (moment, id_), link)
 
 
@@ -67,16 +69,31 @@ def test_equally_close_the_earliest() -> None:
 
 
 def test_a_duplicate_goes_before_an_update() -> None:
-    updated = candidate("updated", NEW, dead=7)
-    copied = candidate("copied", NEW[:4])
+    updated = candidate("updated", NEW, dead=7, story="one")
+    copied = candidate("copied", NEW[:4], story="one")
     decision = decide("x", signature(NEW), [updated, copied], SETTINGS)
     assert (decision.role, decision.group) == ("duplicate", "copied")
 
 
+def test_an_update_of_the_closest_story_goes_before_a_copy_of_another() -> None:
+    updated = candidate("updated", NEW, dead=7, story="one")
+    copied = candidate("copied", NEW[:4], story="other")
+    decision = decide("x", signature(NEW), [updated, copied], SETTINGS)
+    assert (decision.role, decision.story) == ("update", "one")
+
+
+def test_several_matches_outweigh_one_that_is_a_little_closer() -> None:
+    lone = candidate("lone", [*NEW[:6], *range(20, 24)])
+    others = [candidate(f"o{i}", [*NEW[5:], *range(30, 35), 40 + i], i + 1) for i in range(3)]
+    assert decide("x", signature(NEW), [lone, *others[:1]], SETTINGS).group == "lone"
+    assert decide("x", signature(NEW), [lone, *others], SETTINGS).group == "o0"
+
+
 def test_an_update_is_of_the_latest_and_leads() -> None:
-    first, second = candidate("first", NEW, 1, dead=7), candidate("second", NEW[:6], 2, dead=9)
+    first = candidate("first", NEW, 1, dead=7, story="s")
+    second = candidate("second", NEW[:6], 2, dead=9, story="s")
     decision = decide("x", signature(NEW), [first, second], SETTINGS)
-    assert (decision.role, decision.group, decision.story) == ("update", "x", "story of second")
+    assert (decision.role, decision.group, decision.story) == ("update", "x", "s")
     assert decision.link.parent == "second"
     assert decision.link.canonical
 

@@ -1,21 +1,31 @@
-"""Documentation is checked: generated pages are current, links lead somewhere, examples run."""
+"""Documentation is checked: generated pages are current, links and anchors lead somewhere, every
+page is in the site's nav, command lines parse, examples run and print what they say."""
 
 from __future__ import annotations
 
+import ast
+import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
+import yaml
 
 from esdedup.cli import app
 from tests.docs import cli, settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
-_LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+_HEADING = re.compile(r"^#{1,6} (.+?)\s*$", re.MULTILINE)
 _COMMAND = re.compile(r"(?<!from)(?:^|[\s`|(])esdedup ([a-z]+)(?=[\s`]|$)", re.MULTILINE)
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -40,8 +50,70 @@ def test_generated_pages_are_current(page: str, made: object, how: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    targets = [t for t in _LINK.findall(page.read_text("utf-8")) if "://" not in t]
-    assert [t for t in targets if not (page.parent / t).exists()] == []
+    broken = []
+    for target, anchor in _LINK.findall(_prose(page)):
+        if "://" in target:
+            continue
+        file = (page.parent / target) if target else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(f"{target}#{anchor}")
+    assert broken == []
+
+
+def anchors(page: Path) -> set[str]:
+    """Names of the headings, by the rule of GitHub; the strict build checks that of the site."""
+    found: dict[str, int] = {}
+    out = set()
+    for heading in _HEADING.findall(_BLOCK.sub("", page.read_text("utf-8"))):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
+        name = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+        out.add(f"{name}-{found[name]}" if name in found else name)
+        found[name] = found.get(name, 0) + 1
+    return out
+
+
+def test_anchors_are_those_of_the_headings(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# A `code`, [linked](x.md)?\n\n## Twice\n\n```\n# no\n```\n\n## Twice\n")
+    assert anchors(page) == {"a-code-linked", "twice", "twice-1"}
+
+
+def nav() -> list[str]:
+    def pages(entry: Any) -> Iterator[str]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for part in entry.values() if isinstance(entry, dict) else entry:
+                yield from pages(part)
+
+    return list(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]))
+
+
+def test_every_page_is_in_the_nav_once() -> None:
+    pages = [str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").glob("**/*.md")]
+    assert sorted(nav()) == sorted(pages)
+
+
+def test_the_readme_and_the_first_page_link_every_page() -> None:
+    for start, folder in ((ROOT / "README.md", "docs/"), (ROOT / "docs" / "index.md", "")):
+        linked = {target for target, _ in _LINK.findall(_prose(start))}
+        assert {f"{folder}{page}" for page in nav() if page != "index.md"} - linked == set()
+
+
+@pytest.mark.skipif(find_spec("material") is None, reason="needs mkdocs-material: make docs")
+def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    built = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert built.returncode == 0, built.stderr
+    loaded = {
+        address
+        for page in tmp_path.glob("**/*.html")
+        for address in re.findall(
+            r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=[\"']?((?:https?:)?//[^\"'\s>]+)",
+            page.read_text("utf-8"),
+        )
+    }
+    assert loaded == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -49,6 +121,95 @@ def test_named_commands_exist(page: Path) -> None:
     # Prose says "esdedup is"; a command is named in code, in a block or between backquotes.
     named = {name for code in _code(page) for name in _COMMAND.findall(f" {code}")}
     assert named - commands() == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_command_lines_parse(page: Path) -> None:
+    """Lines in blocks as they stand; in the prose, where arguments are often left out, options."""
+    wrong = []
+    lines = [(line, True) for line in command_lines(page)]
+    for line, whole in [*lines, *((mention, False) for mention in mentions(page))]:
+        try:
+            parse(line, whole=whole)
+        except Exception as error:  # noqa: BLE001  (whatever the parser says goes into the message)
+            wrong.append(f"{line}: {error}")
+    assert wrong == []
+
+
+def command_lines(page: Path) -> Iterator[str]:
+    """Each `esdedup …` of a block as one typed it: up to a pipe, a redirection or a comment.
+
+    Brackets around what may be left out are taken away; of alternatives (`a|b`) the first stays.
+    """
+    for kind, block in _BLOCK.findall(page.read_text("utf-8")):
+        if kind not in ("", "bash", "sh"):
+            continue
+        whole = re.sub(r"\\\n\s*", " ", block)
+        for line in whole.splitlines():
+            yield from _typed(line)
+
+
+def mentions(page: Path) -> Iterator[str]:
+    """Commands between backquotes, but those with something left out (`…`)."""
+    for mention in re.findall(r"`(esdedup [^`\n]+)`", _BLOCK.sub("", page.read_text("utf-8"))):
+        if "…" not in mention:
+            yield from _typed(mention)
+
+
+def _typed(line: str) -> Iterator[str]:
+    for part in re.split(r"\s(?:\||&&|;|#|<|>)(?:\s|$)", f" {line} "):
+        if part.strip().startswith("esdedup "):
+            yield re.sub(r"\|\S+", "", part.strip().replace("[", "").replace("]", ""))
+
+
+def parse(line: str, *, whole: bool = True) -> None:
+    """As the command line would, without anything being run; values of a whole line are read."""
+    command = _commands()
+    arguments = shlex.split(line)[1:]
+    while hasattr(command, "resolve_command"):
+        context = command.make_context("esdedup", [], resilient_parsing=True)
+        context.resilient_parsing = False
+        if not arguments or arguments[0].startswith("-"):
+            break
+        _, command, arguments = command.resolve_command(context, arguments)
+    context = command.make_context("esdedup", [], resilient_parsing=True)
+    context.resilient_parsing = False
+    if not whole and set(arguments[-1:]) & _options_with_a_value(command):
+        arguments.append("VALUE")  # mentioned by its name alone
+    given, left, _ = command.make_parser(context).parse_args(arguments)
+    missing = [p.name for p in command.params if p.required and not given.get(p.name)]
+    if left or (whole and missing):
+        raise ValueError(f"left over {left}, missing {missing}")
+    for parameter in command.params if whole else ():
+        if given.get(parameter.name) is not None:
+            parameter.process_value(context, given[parameter.name])
+
+
+def _options_with_a_value(command: Any) -> set[str]:
+    return {o for p in command.params if not getattr(p, "is_flag", True) for o in p.opts}
+
+
+@cache
+def _commands() -> Any:
+    return typer.main.get_command(app)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "esdedup unheard",
+        "esdedup index",
+        "esdedup index feed.ndjson --unheard",
+        "esdedup index feed.ndjson --store",
+        "esdedup groups import",
+        "esdedup stats superfluous",
+        "esdedup search ferry --by nothing",
+        "esdedup index feed.ndjson --workers many",
+    ],
+)
+def test_a_wrong_command_line_does_not_parse(line: str) -> None:
+    with pytest.raises(Exception, match=r"(?i)no such|missing|requires|left over|not one of|valid"):
+        parse(line)
 
 
 def test_every_command_is_documented() -> None:
@@ -84,8 +245,47 @@ def test_python_blocks_run_and_print_what_they_say(page: str, code: str, tmp_pat
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False
     )
     assert ran.returncode == 0, ran.stderr
-    expected = re.findall(r"print\(.*\)\s+# (.*)$", code, re.MULTILINE)
-    assert ran.stdout.splitlines() == expected
+    assert ran.stdout.splitlines() == list(_told(code))
+
+
+def _told(code: str) -> Iterator[str]:
+    """The comments behind calls of print, which may go over several lines."""
+    lines = code.encode().splitlines()
+    calls = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
+    for call in sorted(calls, key=lambda node: node.lineno):
+        if isinstance(call.func, ast.Name) and call.func.id == "print":
+            behind = lines[(call.end_lineno or 0) - 1][call.end_col_offset :].decode()
+            if found := re.fullmatch(r"\s+# (.*)", behind):
+                yield found[1]
+
+
+def test_the_quickstart_runs(tmp_path: Path) -> None:
+    """Its `bash` blocks, one after the other; where it says how many results, they are as many."""
+    page = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
+    script = "".join(code for kind, code in _BLOCK.findall(page) if kind == "bash")
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("ESDEDUP_")}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    ran = subprocess.run(
+        ["bash", "-e", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    for told in (
+        "3 results, 4 articles",
+        "2 stories, 4 articles",
+        "4 articles\n",
+        "12 -> 17 people died",
+        '"rule": "same address"',
+    ):
+        assert told in ran.stdout
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"`[^`\n]+`", "", _BLOCK.sub("", page.read_text("utf-8")))
 
 
 def _code(page: Path) -> Iterator[str]:

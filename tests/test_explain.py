@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import html.parser
+import json
 import random
 import time
 from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from esdedup.explain import MAX_WORDS, Span, align, explain
+from esdedup.explain_html import page
 from esdedup.model import Decision, Document
 from esdedup.settings import Settings
 from esdedup.signing import sign_many
@@ -179,3 +184,81 @@ def test_the_explanation_as_json() -> None:
     assert out["evidence"]["numbers"][0][:2] == ["12", "17"]
     assert out["keys"]["sketch"]["needed"] == settings.max_collisions_by_chance + 1
     assert {"kind": "changed", "old": "12 ", "new": "17 "} in out["spans"]
+
+
+# --- what each method says, who lost, and the page ------------------------------------------------
+
+
+def stored(settings: Settings, *documents: Document) -> list[Record]:
+    from esdedup.pipeline import Deduplicator
+
+    with Deduplicator.open("sqlite://:memory:", settings) as news:
+        for document in documents:
+            news.add(document)
+        records = news.store.get_many(d.id for d in documents)
+    return [records[d.id] for d in documents]
+
+
+def test_every_method_that_is_on_has_its_say() -> None:
+    chosen = replace(Settings(), methods=("sketch", "simhash", "entities", "imatch"))
+    old, new = stored(
+        chosen,
+        Document(id="a", text=f"{FERRY} Captain Maria Lindqvist spoke in Hamburg.", lang="en"),
+        Document(id="b", text=f"{FERRY} Captain Maria Lindqvist was in Hamburg.", lang="en"),
+    )
+    explanation = explain(old, new, chosen)
+    said = {m.method: m.says for m in explanation.measures}
+    assert set(said) == {"sketch", "simhash", "entities", "imatch"}
+    assert said["simhash"].startswith("Hamming distance")
+    assert said["entities"] in ("the same signature", "different signatures")
+    assert "Hamburg" in explanation.names
+    shown = explanation.to_json()
+    assert shown["measures"]["simhash"]["value"] == explanation.measures[1].value
+    json.dumps(shown)
+
+
+def test_matched_windows_of_lengths() -> None:
+    chosen = replace(Settings(), methods=("sketch", "lengths"))
+    text = " ".join(
+        " ".join(f"w{n}x{i}" for i in range(4 + n * 7 % 11)).capitalize() + "." for n in range(30)
+    )
+    old, new = stored(chosen, Document(id="a", text=text), Document(id="b", text=text + " End."))
+    said = {m.method: m for m in explain(old, new, chosen).measures}
+    assert said["lengths"].is_copy
+    assert "windows in a row match" in said["lengths"].says
+
+
+def test_the_runner_up_and_why_it_lost() -> None:
+    other = FERRY.replace("fire swept through", "smoke rose from").replace("early", "late")
+    records = stored(
+        Settings(),
+        Document(id="a", text=FERRY, published=datetime(2024, 3, 1, tzinfo=UTC)),
+        Document(id="b", text=other, published=datetime(2024, 3, 2, tzinfo=UTC)),
+        Document(id="c", text=f"{FERRY} It sank.", published=datetime(2024, 3, 3, tzinfo=UTC)),
+    )
+    old, _, new = records
+    assert new.decision.evidence[0].other == "a"
+    explanation = explain(old, new, Settings())
+    assert explanation.runner_up is not None
+    assert explanation.runner_up.other == "b"
+    assert "less close" in explanation.runner_up.why or "makes no copy" in explanation.runner_up.why
+
+
+def test_the_page_is_escaped_and_loads_nothing() -> None:
+    bad = '<script>alert("1")</script> & \u202e\x07 <img src=x onerror=y>'
+    old, new = stored(
+        Settings(),
+        Document(id='<a href="x">', title=bad, text=f"{FERRY} {bad}", source=bad),
+        Document(id="b'\"", title="12", text=f"{bad} {FERRY.replace('12', '17')}"),
+    )
+    shown = page(explain(old, new, Settings()))
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert "\u202e" not in shown
+    assert "\x07" not in shown
+    assert 'href="x"' not in shown
+    assert "http" not in shown.replace("http-equiv", "")
+    parser = html.parser.HTMLParser()
+    parser.feed(shown)
+    assert "<del>12 </del><ins>17 </ins>" in shown
+    assert "12 -&gt; 17" in shown

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from esdedup.linking import probe
 from esdedup.methods import METHODS
 from esdedup.model import Document, Evidence, Link, Order, Signature
-from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.outcomes import Outcome
+from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
@@ -114,27 +115,59 @@ def links_when_indexed(
 def naive_links(
     documents: Sequence[Document], orders: dict[str, Order], settings: Settings = SETTINGS
 ) -> dict[str, Link]:
-    """The definition: walk the order; each document leans on the leaders before it, or leads."""
+    """The definition: walk the order; each document leans on what attracts before it, or leads."""
     signed = {s.document.id: s.signature for s in sign_many(documents, settings)}
     links: dict[str, Link] = {}
     for id_ in sorted(signed, key=lambda i: orders[i]):
-        leaders = [n for n, link in links.items() if link.group == n]
+        attracting = [n for n, link in links.items() if link.group == n or link.branch]
         seen = {
             n: verify(n, signed[n], signed[id_], settings)
-            for n in leaders
+            for n in attracting
             if _is_candidate(signed[n], signed[id_], settings)
         }
-        copied = [n for n, e in seen.items() if e.verdict == "duplicate"]
+        updates_leader = {n for n, e in seen.items() if e.verdict == "update"}
+        copied = [
+            n
+            for n, e in seen.items()
+            if e.verdict == "duplicate" and links[n].group not in updates_leader
+        ]
         updated = [n for n, e in seen.items() if e.verdict == "update"]
+        if copied or updated:
+            story = links[_most_central([*copied, *updated], seen, signed, orders)].story
+            copied = [n for n in copied if links[n].story == story]
+            updated = [n for n in updated if links[n].story == story]
         if copied:
-            parent = min(copied, key=lambda n: (-_likeness(seen[n]), orders[n]))
-            links[id_] = Link("duplicate", parent, links[parent].story, parent)
+            parent = _most_central(copied, seen, signed, orders)
+            leader = links[parent].group
+            branch = leader in copied and 2 * _likeness(seen[parent]) < settings.branch_below
+            links[id_] = Link("duplicate", leader, links[parent].story, parent, branch)
         elif updated:
-            parent = max(updated, key=lambda n: orders[n])
+            parent = max(updated, key=lambda n: (not links[n].branch, orders[n]))
             links[id_] = Link("update", id_, links[parent].story, parent)
         else:
             links[id_] = Link("original", id_, id_)
     return links
+
+
+def _most_central(
+    copied: Sequence[str],
+    seen: dict[str, Evidence],
+    signed: dict[str, Signature],
+    orders: dict[str, Order],
+) -> str:
+    """The match that all matches speak for, by the cube of how close they are."""
+    shingles = {n: set(signed[n].shingles.tolist()) for n in copied}
+
+    def spoken_for(one: str) -> float:
+        total = 0.0
+        for n in copied:
+            both, a, b = shingles[one] & shingles[n], shingles[one], shingles[n]
+            dice = 2 * len(both) / (len(a) + len(b)) if a or b else 1.0
+            total += dice * _likeness(seen[n]) ** 3
+        return round(total, 6)
+
+    ranked = sorted(copied, key=lambda n: (-_likeness(seen[n]), orders[n]))
+    return ranked[0] if len(ranked) < 3 else max(ranked, key=spoken_for)
 
 
 def _likeness(evidence: Evidence) -> float:
@@ -291,22 +324,33 @@ def test_dropping_counts_what_linking_links(documents: list[Document]) -> None:
 
 
 @pytest.mark.parametrize("one_batch", [True, False])
-def test_only_originals_attract_by_default_and_copies_too_in_the_paper(one_batch: bool) -> None:
-    """b is like a, c is like b but not like a."""
-    a, b, c = (
-        Article(0, kept, 12, 0, None).document(id_)
-        for id_, kept in [("a", (0, 1, 2, 3)), ("b", (2, 3, 4, 5)), ("c", (4, 5, 6, 7))]
-    )
+def test_chains_end_at_the_second_step_by_default(one_batch: bool) -> None:
+    """Each is like the one before it, and not like the one before that."""
+    chain = [
+        Article(0, tuple(range(2 * i, 2 * i + 4)), 12, 0, None).document(id_)
+        for i, id_ in enumerate("abcd")
+    ]
     paper = replace(Settings.load(preset="nrc-gphin", environment={}), max_collisions_by_chance=0)
     default = replace(SETTINGS, max_collisions_by_chance=0, measure="dice", min_overlap=0.4)
-    for settings, group_of_c in ((paper, "a"), (default, "c")):
+    originals = replace(default, attract="originals")
+    for settings, groups in ((paper, "aaaa"), (default, "aaad"), (originals, "aacc")):
         with new_deduplicator(settings) as deduplicator:
-            for batch in [[a, b, c]] if one_batch else [[a], [b], [c]]:
+            for batch in [chain] if one_batch else [[document] for document in chain]:
                 index(deduplicator, batch)
-            links = links_of(deduplicator, [a, b, c])
-        assert links["b"].group == "a"
-        assert links["c"].group == group_of_c
-    assert links["c"].role == "original"
+            links = links_of(deduplicator, chain)
+        assert "".join(links[id_].group for id_ in "abcd") == groups
+
+
+def test_an_update_is_not_lost_by_way_of_a_cut_copy() -> None:
+    """The cut copy does not have the count, so that nothing changed there."""
+    before, after = (Article(0, (0, 1, 2, 3, 4, 5), dead, 0, None) for dead in (12, 17))
+    original, update = before.document("a"), after.document("c")
+    cut = Document(id="b", text=" ".join(_sentence(0, i) for i in (1, 2, 3)), lang="en")
+    with new_deduplicator() as deduplicator:
+        index(deduplicator, [original, cut, update])
+        links = links_of(deduplicator, [original, cut, update])
+    assert links["b"] == Link("duplicate", "a", "a", "a", branch=True)
+    assert (links["c"].role, links["c"].parent) == ("update", "a")
 
 
 @given(universes(st.none()), st.data())

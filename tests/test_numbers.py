@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import pickle
 import time
 from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from num2words import num2words
 
-from esdedup.numbers import NumberChange, NumberContext, changed_numbers, number_contexts
+from esdedup.numbers import (
+    NumberChange,
+    NumberContext,
+    WrittenNumbers,
+    changed_numbers,
+    number_contexts,
+    written,
+)
+from esdedup.numbers.languages import lexicon_of
+from esdedup.numbers.surroundings import Surroundings
+from tests.data import labelled
+from tests.naive_numbers import number_contexts as naive_number_contexts
 
 
 def values(text: str, lang: str | None = "en") -> list[str]:
@@ -293,3 +306,86 @@ def test_many_equal_places_are_compared_in_linear_time() -> None:
     small = seconds(lambda: changed_numbers(numbers(50, 0), numbers(50, 10_000)))
     large = seconds(lambda: changed_numbers(numbers(800, 0), numbers(800, 10_000)))
     assert large < 16 * 5 * small + 0.02
+
+
+# --- the same as the slow judge -------------------------------------------------------------------
+
+# Numbers, what makes them something else than counts, and words around them.
+PIECES = """
+    12 17 0 00 07 1 31 32 1000 1998 2015 2101 1,000 12,34,567 1.5 6,1 10.30 10:30 2-1 1/5 3bn 5m
+    12km 12'si 17th (12) (555) #3 +90 COVID-19 F-16 ١٢ ² 12² x12 12x 123456789 one two twelve
+    twenty twenty-one hundred a and thousand million mil bin yüz iki beş deux cent vingt et un
+    zwei zweihundert tausend Mio. billion lakh crore doscientos mila duizend zwo bn m k
+    $ £ € % ٪ EUR US$ dollars euros TL percent per pour por cent ciento yüzde de d' di
+    March May may Mart Sept. . , ; ! ? : - – — / \\ ' \u2019 " ( ) & @ _ … “ ”
+    No. page Page of in since aged year years old hours ago vor hace il y p.m. a.m. o'clock am
+    Main Street rd comments share third people killed U.S. U. S. p.o. re-elected well-known
+    İzmir ISPARTA ığdır şubat café 人 死亡 万 千 億 1.2万 12人 年 月 3月 。 ； カナ thirds cases
+"""
+SPACES = ("", " ", " ", " ", " ", "  ", "\n", " \n", "\t", "\u00a0", "\u202f", "\r\n", "\u3000")
+PIECED_TEXTS = st.lists(
+    st.tuples(st.sampled_from(PIECES.split()), st.sampled_from(SPACES)), max_size=50
+).map(lambda pairs: "".join(piece + space for piece, space in pairs))
+ALL_LANGUAGES = st.sampled_from(
+    ["en", "fr", "de", "es", "tr", "it", "pt", "nl", "zh", "ja", "ar", "sv", None]
+)
+
+
+@settings(max_examples=1000)
+@given(PIECED_TEXTS, ALL_LANGUAGES)
+@example("1,000 tausend", "ar")
+@example("3bn ciento\u00a0aged", "es")
+@example("12 cases x . killed . people left", "en")
+@example("killed . cases x . people saw 12 of them", "en")
+@example("1,000 bn\tpeople", "pt")
+@example("ciento un\u3000euros", "es")
+@example("died, $3bn of damage", "zh")
+@example("the Cessna was 30 pounds (320 kg) overloaded", "en")
+def test_the_slow_judge_finds_the_same(text: str, lang: str | None) -> None:
+    assert number_contexts(text, lang) == naive_number_contexts(text, lang)
+
+
+@given(st.text(), ALL_LANGUAGES)
+def test_the_slow_judge_finds_the_same_in_any_text(text: str, lang: str | None) -> None:
+    assert number_contexts(text, lang) == naive_number_contexts(text, lang)
+
+
+@pytest.mark.parametrize("lang", ["en", "tr", "zh"])
+def test_full_tables_are_emptied(lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    around = Surroundings(lexicon_of(lang))
+    monkeypatch.setattr(around, "_kept", 2)
+    monkeypatch.setattr("esdedup.numbers.finding.surroundings_of", lambda lang: around)
+    text = "In Leeds 12 people died, $3bn of damage. 40 shops, 7 farms and two mills closed.\n" * 3
+    assert number_contexts(text, lang) == naive_number_contexts(text, lang)
+    assert len(around.numbers) <= 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ag-news-test", "basil-triples", "bbc-news", "clough-stevenson", "fnc1-bodies",
+     "gedikli-energy", "german-10kgnad-test", "lee-similarity", "mccormick-minhash",
+     "newspaper4k-articles", "reuters-21578", "scoop-feed", "semeval22-task8", "spotsigs",
+     "syndication-in-the-wild", "tgcontest-pairs", "turkish-news", "wikinews-events"],
+)  # fmt: skip
+def test_the_slow_judge_finds_the_same_in_news(name: str) -> None:
+    with gzip.open(labelled(name) / "docs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            document = json.loads(line)
+            text = f"{document.get('title') or ''}\n{document.get('text') or ''}"
+            lang = document.get("lang")
+            assert number_contexts(text, lang) == naive_number_contexts(text, lang), document["id"]
+
+
+# --- stored form ----------------------------------------------------------------------------------
+
+
+def test_written_numbers_are_the_numbers() -> None:
+    numbers = number_contexts("In Ölde starben 12 Menschen, 3,5 Prozent der Häuser sind weg.", "de")
+    stored = WrittenNumbers(written(numbers))
+    assert (tuple(stored), len(stored)) == (numbers, len(numbers))
+    assert (stored[0], stored[1:]) == (numbers[0], numbers[1:])
+    assert stored == WrittenNumbers(written(list(numbers)))
+    assert stored != WrittenNumbers(written(numbers[:1]))
+    assert written(stored) is stored.json
+    assert pickle.loads(pickle.dumps(stored)) == numbers
+    assert list(WrittenNumbers("[]")) == []

@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from esdedup.model import Decision, Document, Failure
-from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.outcomes import Outcome
+from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
 

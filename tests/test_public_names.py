@@ -17,9 +17,12 @@ NAMES = {
     "EsdedupError",
     "Evidence",
     "Failure",
+    "Query",
+    "Searcher",
     "Settings",
     "Signature",
     "__version__",
+    "fold",
     "open_store",
     "read",
 }

@@ -57,7 +57,7 @@ def test_the_nearest_preset_wins(tmp_path: Path) -> None:
         ({"measure": "cosine"}, "measure is 'cosine'; choose one of containment, dice, jaccard"),
         ({"seed": "many"}, "seed is 'many', which is not a int"),
         ({"number_check": "perhaps"}, "number_check is 'perhaps'; say yes or no"),
-        ({"preset": "best"}, "unknown preset 'best'; known are: hybrid, nrc-gphin"),
+        ({"preset": "best"}, "unknown preset 'best'; known are: hybrid, precise, nrc-gphin"),
     ],
 )
 def test_bad_values_are_named(values: dict[str, Any], message: str) -> None:

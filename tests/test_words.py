@@ -126,7 +126,7 @@ def test_words_that_drive_each_other_out_stay_right(monkeypatch: pytest.MonkeyPa
     """With two places for all words nearly every one is unseen again."""
     monkeypatch.setattr(words, "_PLACES", 2)
     monkeypatch.setattr(words, "_SHIFT", np.uint64(63))
-    monkeypatch.setattr(words, "_seen", words._Seen())
+    monkeypatch.setattr(words, "_seen", {})
     batch = ["the bridges of the flood", "flood and fire, and the river", "bridge"]
     for _ in range(3):
         assert looked_up(batch, ["en"] * 3) == [naive(text, "en") for text in batch]
@@ -134,12 +134,12 @@ def test_words_that_drive_each_other_out_stay_right(monkeypatch: pytest.MonkeyPa
 
 def test_a_full_memory_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(words, "_MOST_TERMS", 10)
-    monkeypatch.setattr(words, "_seen", words._Seen())
+    monkeypatch.setattr(words, "_seen", {})
     kept = terms(tokenise(["ferry fire"], BASE_MIXED), ["en"])
     for start in range(0, 200, 20):
         batch = [" ".join(f"w{i}" for i in range(start, start + 20))]
         assert looked_up(batch, ["en"]) == [naive(batch[0], "en")]
-    assert len(words._seen._stems) <= 10 + 21
+    assert len(words._seen[""]._stems) <= 10 + 21
     assert [kept.stems[n] for n in kept.numbers.tolist()] == ["ferri", "fire"]
 
 

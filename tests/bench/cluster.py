@@ -11,8 +11,12 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import islice
+
+import numpy as np
 
 from esdedup.errors import StoreError
 from esdedup.linking import probe
@@ -23,6 +27,7 @@ from esdedup.signing import Signed, prepare
 from esdedup.stores import Record, bodies
 from esdedup.stores.cluster import ClusterStore
 from esdedup.stores.connection import Target, connect, path_of
+from esdedup.stores.neighbours import Neighbours
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line
 from tests.servers import Product, start
@@ -92,16 +97,15 @@ def _requests(product: Product, url: str) -> None:
     store = ClusterStore(Target.parse(f"{url}/crowd", {}), settings)
     groups: dict[str, str] = {}
     probes = _fill(store, newsroom, DOCUMENTS, settings, groups)
-    ratio_at_first = _candidates_against_term(store, probes, settings)
+    at_first = _candidates_against_term(store, probes, settings)
     _peers(store, probes, groups)
     _bytes(store, newsroom)
+    _many_methods(url)
     if os.environ.get("ESDEDUP_BENCH_LARGE"):
-        headline(f"{product}: the same at {10 * DOCUMENTS:,}")
-        more = _fill(store, newsroom, 9 * DOCUMENTS, settings, groups, prefix="more")
-        ratio = _candidates_against_term(store, more, settings)
-        line(
-            "candidate request, ten times as many documents", "", ratio / ratio_at_first, "bar 1.5"
-        )
+        headline(f"{product}: the same among {10 * DOCUMENTS:,}")
+        _fill_with_signatures(store, 9 * DOCUMENTS)
+        at_last = _candidates_against_term(store, probes, settings)
+        line("candidate request, ten times as many documents", "", at_last / at_first, "bar 1.5")
     store.close()
 
 
@@ -138,6 +142,45 @@ def _fill(
     return pick.sample(sample, min(PROBES, len(sample)))
 
 
+def _fill_with_signatures(store: ClusterStore, count: int) -> None:
+    """Originals without their texts: what a candidate request meets, at a fifth of the bytes."""
+    chance = np.random.default_rng(5)
+    permutations = store.settings.permutations
+    marks = [f"s{number:02d}:" for number in range(permutations)]
+    first = time.time_ns() // 1000
+    for start_ in range(0, count, 2_000):
+        digits = chance.bytes(2_000 * permutations * 6).hex()
+        lines: list[JSON] = []
+        for number in range(start_, min(start_ + 2_000, count)):
+            at = (number - start_) * permutations * 12
+            keys = [mark + digits[at + 12 * i : at + 12 * i + 12] for i, mark in enumerate(marks)]
+            id_ = f"more{number}"
+            dedup: JSON = {"sketch": keys, "group": id_, "story": id_, "id": id_}
+            dedup |= {"role": "original", "canonical": True, "attracts": True}
+            dedup["moment"] = first + number
+            lines += [{"create": {"_index": store.target.index, "_id": id_}}, {"dedup": dedup}]
+        store.connection.send("POST", "/_bulk?filter_path=errors", body=lines)
+    store.refresh()
+
+
+def _many_methods(url: str) -> None:
+    """A batch of questions with keys of several methods, asked for together and one by one."""
+    methods = ("sketch", "simhash", "imatch", "entities")
+    settings = replace(Settings.load(environment={}), methods=methods)
+    newsroom = Newsroom(words=WORDS)
+    with closing(ClusterStore(Target.parse(f"{url}/methods", {}), settings)) as store:
+        _fill(store, newsroom, 10_000, settings, {})
+        items = prepare(list(newsroom.articles(500, prefix="new")), settings)
+        signed = [item for item in items if isinstance(item, Signed)]
+        probes = [probe(s.document.id, s.signature, (1 << 62, ""), settings) for s in signed]
+        together, apart = _paired(
+            [partial(store.candidates_many, probes)] * 5,
+            [partial(Neighbours(store.searches, settings).counted, probes)] * 5,
+        )
+    line(f"500 articles, {len(methods)} methods, one by one", f"{apart * 2:.2f} ms each")
+    line("the same asked for together", f"{together * 2:.2f} ms each", apart / together)
+
+
 def _candidates_against_term(
     store: ClusterStore, signed: Sequence[Signed], settings: Settings
 ) -> float:
@@ -163,7 +206,7 @@ def _candidates_against_term(
     batch = [full[i : i + 100] for i in range(0, len(full), 100)]
     begin = time.perf_counter()
     for bodies_ in batch:
-        list(store._search_many(bodies_))
+        list(store.searches.many(bodies_))
     spent = (time.perf_counter() - begin) / len(full)
     line("the same, 100 in one request", f"{spent * 1e3:.2f} ms each")
     return by_all
@@ -214,7 +257,7 @@ def _recall(
     for document, body in copies:
         found["esdedup check"] += deduplicator.check(document).group == groups[document.id]
         path = path_of(store.target.index, "_search")
-        hits = store._connection.send("POST", path, body=body)["hits"]["hits"]
+        hits = store.connection.send("POST", path, body=body)["hits"]["hits"]
         others = {hit["_id"] for hit in hits} - {document.id}
         found["more_like_this, ten best"] += any(
             groups.get(other) == groups[document.id] for other in others
@@ -250,7 +293,7 @@ def _min_hash(store: ClusterStore, documents: Sequence[Document], ours: float) -
         },
     }
     field = {"properties": {"hashes": {"type": "text", "analyzer": "sketch"}}}
-    connection, index = store._connection, "min-hash"
+    connection, index = store.connection, "min-hash"
     try:
         connection.send(
             "PUT",
@@ -281,7 +324,7 @@ def _min_hash(store: ClusterStore, documents: Sequence[Document], ours: float) -
 def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:
     """What our fields add, both indices merged to one segment."""
     documents = list(newsroom.articles(5_000, prefix="size"))
-    connection = store._connection
+    connection = store.connection
     with_us = ClusterStore(Target.parse(f"{store.target.hosts[0]}/size-with", {}), store.settings)
     signed = [s for s in prepare(documents, store.settings) if isinstance(s, Signed)]
     with Deduplicator(with_us) as deduplicator:
@@ -301,7 +344,7 @@ def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:
 
 def _search(store: ClusterStore, body: JSON) -> None:
     params = {"allow_partial_search_results": "false"}
-    store._connection.send("POST", path_of(store.target.index, "_search"), params=params, body=body)
+    store.connection.send("POST", path_of(store.target.index, "_search"), params=params, body=body)
 
 
 def _paired(

@@ -43,8 +43,20 @@ Nothing is written. A passage is at least 12 words that are the same, with at mo
 two runs of them; `here` and `there` are the places of its first and behind its last character in
 the text checked and in the stored one, `of_here` and `of_there` the shares of their words. Windows
 of sentence lengths find a passage of 12 sentences in a text of any length where the store has them
-(`esdedup index … --set methods=sketch,lengths`); the sketch finds texts that are alike as wholes.
-Without a copy the exit code is 1.""",
+(`esdedup index … --set methods=sketch,lengths`, or later `esdedup backfill --only lengths`); the
+sketch finds texts that are alike as wholes. Without a copy the exit code is 1.
+
+`--watch` needs no windows in the store: the protected texts are indexed in memory, by windows of 4
+sentences. Protected are the texts of FILE (a file or a folder), the articles of the store listed
+in `--ids`, and those with a `--where` field, which are looked for in the whole store once; a newly
+indexed article (or an older one that was edited, or got another place) that contains at least
+`--least` of the words of one becomes a line: `to` names the poster and the author, `article` and
+`protected` the two, `passages` the places in both. Names are taken from the first of `--poster`
+(else `poster`, `posted_by`, `user`, `author`, `byline`, `creator`) and of `--author` (else
+`author`, `byline`, `creator`, `contact`, `poster`) that is there, else the source; nobody is told
+of their own text. What was told stands in the checkpoint; with `--output` also in the lines
+themselves, so that a pair is told of once even where the process was killed between a line and the
+checkpoint (on standard output such a line may come twice).""",
     "links": """\
 Every article is checked against the earlier ones as by `copies`. `--json` writes one edge a line:
 `from` the later article `to` the earlier one, `spans` with the places in both, `of_from` and
@@ -66,6 +78,12 @@ kept in the index `esdedup-state-INDEX`, so that any machine can go on; articles
 are taken as well. See [cluster.md](cluster.md).""",
     "sweep": "See [cluster.md](cluster.md). `--since 1970-01-01` looks at every link there is.",
     "templates": "Only for search clusters; see [cluster.md](cluster.md).",
+    "words": "See [methods.md](methods.md#statistics-of-your-own-corpus).",
+    "words build": """\
+Articles that cannot be read are named and left out; where not one can be counted nothing is written
+and the exit code is 2. Ctrl-C leaves the file as it was. `show` tells the bound of the sketch (its
+width and depth, and by how much a count may be too high) and the error measured on a sample that is
+counted exactly.""",
     "doctor": "The exit code is 1 where there is a problem; each comes with its remedy.",
 }
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from babel import Locale
 
+from esdedup.entities.gazetteers import LONGEST_NAME, is_elided
 from esdedup.text import fold
 from tests.data import FOLDER
 
@@ -24,10 +25,11 @@ LANGUAGES = ("en", "fr", "de", "es", "tr")
 NEWS = ("bbc-news", "turkish-news", "german-10kgnad-test", "semeval22-task8", "wikinews-events")
 # A city of this size is a place wherever its name stands.
 LARGE_CITY = 300_000
-LONGEST = 4  # words of a name
 FEWEST = 3  # places of an ordinary word
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*(?: [\w'’.-]+)*")
 _WORD = re.compile(r"[^\W\d_]+")
+_APOSTROPHE = re.compile(r"['’‘`]")
+_ROW = re.compile(r"[^\W_]+(?:['’‘`][^\W_]+)*")
 
 Names = dict[str, set[str]]
 
@@ -95,11 +97,16 @@ def _news() -> Iterator[tuple[str, str]]:
 
 def _add(names: Names, letters: str, found: Iterable[str]) -> None:
     for name in found:
-        folded = fold(name.replace("’", "'")).replace(".", "").replace("'", "")
-        # Bosna-Hersek is one word as a text writes it, and two where the hyphen is a space.
-        for form in {folded.replace("-", ""), folded.replace("-", " ")}:
-            if _NAME.fullmatch(name) and len(form) > 1 and form.count(" ") < LONGEST:
-                names[form].update(letters)
+        form = " ".join(_words(name))
+        if _NAME.fullmatch(name) and len(form) > 1 and form.count(" ") < LONGEST_NAME:
+            names[form].update(letters)
+
+
+def _words(name: str) -> Iterator[str]:
+    """As a text's words are read: Bosna-Hersek is two, St. John's is st and john."""
+    for row in _ROW.findall(fold(name)):
+        head, *tails = _APOSTROPHE.split(row)
+        yield tails[0] if tails and is_elided(head) else head
 
 
 def _rows(file: str) -> Iterator[list[str]]:

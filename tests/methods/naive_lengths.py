@@ -61,6 +61,36 @@ def keys(text: str, size: int, step: int, threshold: int) -> list[str]:
     return list(dict.fromkeys("w:" + "-".join(map(str, w)) for w in good))
 
 
+def stored(
+    lengths: Sequence[int], size: int, step: int, threshold: int, *, jumping: bool
+) -> list[int]:
+    """Where the windows begin that an index has: static jumping, or dynamic as well."""
+    if len(lengths) < size + step * (threshold - 1):
+        return []
+    kept = []
+    for n in range(0, len(lengths) - size + 1, step):
+        here, after = lengths[n : n + step], lengths[n + step : n + 2 * step]
+        before = lengths[n - step : n] if n >= step else None
+        repeated = jumping and here == before == after
+        if not repeated and len(set(lengths[n : n + size])) >= min(3, size):
+            kept.append(n)
+    return kept
+
+
+def most_stored_in_a_stretch(
+    old: Sequence[int], new: Sequence[int], starts: Sequence[int], size: int
+) -> int:
+    """Every stretch of equal lengths, tried out; the windows of the older text inside it."""
+    best = 0
+    for i in range(len(old)):
+        for j in range(len(new)):
+            n = 0
+            while i + n < len(old) and j + n < len(new) and old[i + n] == new[j + n]:
+                n += 1
+            best = max(best, sum(i <= start <= i + n - size for start in starts))
+    return best
+
+
 def longest_diagonal(a: Sequence[str], b: Sequence[str]) -> int:
     """The longest run of equal items one after the other in both."""
     best = 0

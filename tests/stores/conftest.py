@@ -94,7 +94,7 @@ def sqlite_backend(tmp_path: Path) -> Backend:
             ),
             "keys of a missing document: 999": run("INSERT INTO keys VALUES ('s00:1', 1, 999)"),
             "document without its keys: a": run("DELETE FROM keys WHERE seq = 1"),
-            "keys that attract for a duplicate, or do not for a leader: a": run(
+            "keys that attract for a copy, or do not for a leader: a": run(
                 "UPDATE keys SET leader = 0 WHERE seq = 1"
             ),
             "documents have format 0123456789ab": run(

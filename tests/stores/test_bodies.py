@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from esdedup.model import Decision, Document, Evidence, Signature
+from esdedup.model import Candidate, Decision, Document, Evidence, Link, Signature, place_of
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record, bodies
 from esdedup.stores.fulltext import query_terms
@@ -31,13 +31,16 @@ PROBE = Probe(
 def test_one_candidate_request_for_all_methods() -> None:
     assert bodies.candidate_search(PROBE, SETTINGS) == {
         "size": 24,
-        "_source": bodies._VERIFICATION_FIELDS,
+        "_source": {
+            "includes": ["dedup"],
+            "excludes": ["dedup.evidence", "dedup.windows", "dedup.phrases", "dedup.spots"],
+        },
         "track_total_hits": False,
         "query": {
             "bool": {
                 "filter": [
                     {"range": {"dedup.moment": {"lte": 100}}},
-                    {"term": {"dedup.canonical": True}},
+                    {"term": {"dedup.attracts": True}},
                 ],
                 "minimum_should_match": 1,
                 "should": [
@@ -60,18 +63,23 @@ def test_one_candidate_request_for_all_methods() -> None:
                 ],
             }
         },
-        "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.group": "asc"}],
-        "track_scores": True,
     }
 
 
 def test_articles_never_come_back_with_candidates() -> None:
     fields = bodies.candidate_search(PROBE, SETTINGS)["_source"]
-    assert all(field.startswith("dedup.") for field in fields)
+    assert fields["includes"] == ["dedup"]
+
+
+def test_keys_come_back_where_their_own_measure_decides() -> None:
+    settings = replace(SETTINGS, verified_by="phrases", methods=("phrases",))
+    excluded = bodies.candidate_search(PROBE, settings)["_source"]["excludes"]
+    assert "dedup.phrases" not in excluded
+    assert "dedup.windows" in excluded
 
 
 def test_the_window_and_who_attracts_are_filters() -> None:
-    open_to_all = replace(PROBE, window=30, leaders_only=False)
+    open_to_all = replace(PROBE, window=30, attracting_only=False)
     query = bodies.candidate_search(open_to_all, SETTINGS)["query"]["bool"]
     assert query["filter"] == [{"range": {"dedup.moment": {"lte": 100, "gte": 70}}}]
     later = bodies.later_search(open_to_all)["query"]["bool"]
@@ -79,12 +87,14 @@ def test_the_window_and_who_attracts_are_filters() -> None:
 
 
 def test_ties_can_be_told_apart_on_the_server() -> None:
-    query = bodies.candidate_search(PROBE, SETTINGS, ties_by_id=True)["query"]["bool"]
+    search = bodies.candidate_search(PROBE, SETTINGS, in_order=True)
+    assert search["sort"] == [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.id": "asc"}]
+    query = search["query"]["bool"]
     assert query["filter"][1] == {
         "bool": {
             "should": [
                 {"range": {"dedup.moment": {"lt": 100}}},
-                {"range": {"dedup.group": {"lt": "d7"}}},
+                {"range": {"dedup.id": {"lt": "d7"}}},
             ],
             "minimum_should_match": 1,
         }
@@ -96,7 +106,7 @@ def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
     body = bodies.gathering_search([PROBE, other], later=False, size=50)
     assert body["query"]["bool"]["filter"] == [
         {"range": {"dedup.moment": {"lte": 300}}},
-        {"term": {"dedup.canonical": True}},
+        {"term": {"dedup.attracts": True}},
         {
             "bool": {
                 "should": [
@@ -108,11 +118,31 @@ def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
         },
     ]
     assert (body["size"], body["track_total_hits"]) == (50, False)
-    later = bodies.gathering_search([replace(PROBE, window=30), other], later=True, size=50)
+    near = [replace(p, window=30) for p in (PROBE, other)]
+    later = bodies.gathering_search(near, later=True, size=50)
     assert later["query"]["bool"]["filter"][0] == {
         "range": {"dedup.moment": {"gte": 100, "lte": 330}}
     }
-    assert later["_source"] == ["dedup.moment", "dedup.sketch", "dedup.exact"]
+    assert later["_source"] == ["dedup.moment", "dedup.rank", "dedup.sketch", "dedup.exact"]
+    unbounded = bodies.gathering_search([near[0], other], later=True, size=50)
+    assert unbounded["query"]["bool"]["filter"][0] == {"range": {"dedup.moment": {"gte": 100}}}
+
+
+def test_where_documents_have_ranks_the_order_is_by_rank_first() -> None:
+    ranked = replace(PROBE, order=(place_of(3, 100), "d7"), window=30, ranked=True)
+    order, near = bodies.candidate_search(ranked, SETTINGS)["query"]["bool"]["filter"][:2]
+    unranked = {"bool": {"must_not": [{"exists": {"field": "dedup.rank"}}]}}
+    here = [{"term": {"dedup.rank": 3}}, {"range": {"dedup.moment": {"lte": 100}}}]
+    assert order["bool"]["should"] == [
+        {"range": {"dedup.rank": {"lt": 3}}},
+        {"bool": {"filter": here}},
+        unranked,
+    ]
+    assert near == {"range": {"dedup.moment": {"gte": 70, "lte": 130}}}
+    (order, _) = bodies.later_search(ranked)["query"]["bool"]["filter"]
+    assert order["bool"]["should"][0] == {"range": {"dedup.rank": {"gt": 3}}}
+    gathered = bodies.gathering_search([ranked, ranked], later=False, size=9)
+    assert gathered["query"]["bool"]["filter"][0] == near
 
 
 def test_what_was_gathered_is_counted_for_each_probe() -> None:
@@ -134,9 +164,46 @@ def test_what_was_gathered_is_counted_for_each_probe() -> None:
     assert {h["_id"]: shared for h, shared in second} == {"one": {"sketch": 1}, "d7": {"sketch": 1}}
 
 
-def test_only_rare_keys_are_gathered() -> None:
-    assert bodies.can_gather([PROBE])
-    assert not bodies.can_gather([replace(PROBE, keys={"blocks": ("0a3f1",)})])
+MIXED = replace(
+    PROBE,
+    keys={"sketch": ("s00:a", "s01:b", "s02:c"), "simhash": ("h0:1", "h1:2")},
+    needed={"sketch": 2, "simhash": 1},
+)
+
+
+def test_keys_that_meet_by_chance_are_not_gathered_but_counted() -> None:
+    assert dict(bodies.seldom_met(MIXED).keys) == {"sketch": MIXED.keys["sketch"]}
+    assert dict(bodies.met_by_chance(MIXED).keys) == {"simhash": MIXED.keys["simhash"]}
+    body = bodies.gathering_search([MIXED], later=False, size=50)
+    (shared,) = body["query"]["bool"]["filter"][-1]["bool"]["should"]
+    assert list(shared["terms"]) == ["dedup.sketch"]
+    assert "dedup.blocks" in body["_source"]
+    dedup = {"moment": 5, "sketch": ["s00:a", "s01:b"], "blocks": ["h1:2", "h2:9"]}
+    ((found,),) = bodies.gathered([MIXED], [{"_id": "x", "_source": {"dedup": dedup}}])
+    assert found[1] == {"sketch": 2, "simhash": 1}
+    assert not bodies.may_be_common([MIXED])
+    assert bodies.may_be_common([replace(PROBE, keys={"phrases": ("p:1",)})])
+
+
+def test_chance_has_the_low_digits_of_a_score_wherever_it_is_named() -> None:
+    first, second = bodies.candidate_search(MIXED, SETTINGS)["query"]["bool"]["should"]
+    assert first["bool"]["should"][0] == term("dedup.blocks", "h0:1", 1)
+    assert second["bool"]["should"][0] == term("dedup.sketch", "s00:a", 4)
+    assert bodies.shared_by_method(MIXED, 4 * 3 + 1) == {"sketch": 3, "simhash": 1}
+
+
+def test_of_many_gathered_the_same_are_best_as_of_many_counted() -> None:
+    """The server ranks by score: three sketch keys go before any number of chance meetings."""
+    settings = replace(SETTINGS, verified_candidates=1)
+    signature = Signature("f", {}, np.zeros(0, np.uint32), 0, "")
+
+    def candidate(id_: str, **shared: int) -> Candidate:
+        return Candidate(id_, shared, signature, (1, id_), Link("original", id_, id_))
+
+    by_chance = [candidate(f"c{n}", simhash=2) for n in range(5)]
+    close = [candidate("z", sketch=2), candidate("y", sketch=2, simhash=1)]
+    best = bodies.best_of(MIXED, [*by_chance, *close], settings)
+    assert {c.id for c in best} == {"y", "z", "c0"}
 
 
 @pytest.mark.parametrize(
@@ -184,6 +251,7 @@ def test_what_is_stored() -> None:
             "numbers": {"list": []},
             "words": 2,
             "lang": "en",
+            "id": "b",
             "moment": 100,
             "first_seen": 90,
             "role": "duplicate",
@@ -192,6 +260,7 @@ def test_what_is_stored() -> None:
             "story": "a",
             "parent": "a",
             "canonical": False,
+            "attracts": False,
             "score": 0.9,
             "method": "sketch",
             "reason": "overlap",
@@ -241,17 +310,24 @@ def test_followers_by_group_and_by_parent() -> None:
     }
 
 
-def test_a_folded_search_collapses_and_counts_apart() -> None:
-    body = bodies.folded_search({"match_all": {}}, field="dedup.group", size=10, offset=20)
-    assert (body["from"], body["size"], body["collapse"]) == (20, 10, {"field": "dedup.group"})
-    assert "aggs" not in body
-    assert "collapse" not in bodies.folded_search({}, field=None, size=1, offset=0)
-    assert bodies.story_count({"match_all": {}}, field="dedup.gid") == {
-        "query": {"match_all": {}},
-        "size": 0,
-        "track_total_hits": True,
-        "aggs": {"stories": {"cardinality": {"field": "dedup.gid", "precision_threshold": 40_000}}},
+def test_the_field_that_holds_whole_values() -> None:
+    properties = {
+        "source": {"type": "keyword"},
+        "title": {"type": "text"},
+        "headline": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+        "meta": {"properties": {"desk": {"type": "keyword"}, "lead": {"type": "text"}}},
+        "a.b": {"type": "date"},
     }
+    found = {
+        name: bodies.exact_field(properties, name)
+        for name in ("source", "title", "headline", "headline.raw", "meta.desk", "meta.lead",
+                     "a.b", "absent", "meta.absent", "_index")
+    }  # fmt: skip
+    assert found == {
+        "source": "source", "title": None, "headline": "headline.raw",
+        "headline.raw": "headline.raw", "meta.desk": "meta.desk", "meta.lead": None,
+        "a.b": "a.b", "absent": None, "meta.absent": None, "_index": "_index",
+    }  # fmt: skip
 
 
 def test_words_are_phrases_in_all_their_forms() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from esdedup.errors import SettingsMismatch, StoreError, StoreMissing
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.stores import bodies, cluster
+from esdedup.stores import Probe, Record, bodies, neighbours
 from esdedup.stores.bodies import quarantine_index
 from esdedup.stores.cluster import ClusterStore
 from tests.servers import Server
@@ -264,8 +265,8 @@ def test_candidates_are_the_same_gathered_and_counted(
         probes = [probe(f"p{i}", i % 9, [i % 5, 1, i % 2, 8], needed=2) for i in range(12)]
         answers = []
         for few, gathered in ((1, 4000), (100, 4000), (1, 10)):
-            monkeypatch.setattr(cluster, "_FEW_PROBES", few)
-            monkeypatch.setattr(cluster, "_GATHERED", gathered)
+            monkeypatch.setattr(neighbours, "_FEW_PROBES", few)
+            monkeypatch.setattr(neighbours, "_GATHERED", gathered)
             found = [
                 [(c.id, c.shared, c.order, c.link) for c in candidates[:24]]
                 for candidates in store.candidates_many(probes)
@@ -274,6 +275,92 @@ def test_candidates_are_the_same_gathered_and_counted(
         assert answers[0] == answers[1] == answers[2]
         assert any(answers[0][0])
         assert answers[0][1]
+
+
+def test_candidates_of_several_methods_are_the_same_gathered_and_counted(
+    server: Server, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks that meet by chance are counted by the server, the rest is gathered."""
+    from tests.stores.test_contract import put, record
+
+    def signed(number: int, own: int) -> Record:
+        made = record(f"r{number:02d}", number % 7, [own % 5, own % 3, own % 2, 9])
+        keys = {
+            **made.signature.keys,
+            "simhash": (f"h0:{own % 2}", f"h1:{own % 4}", f"h2:{number}"),
+            "phrases": tuple(f"p:{(own + i) % 40}" for i in range(6)),
+        }
+        return replace(made, signature=replace(made.signature, keys=keys))
+
+    needed = {"sketch": 3, "simhash": 1, "phrases": 4}
+    settings = Settings(verified_candidates=2, methods=("sketch", "simhash", "phrases"))
+    with Deduplicator.open(url(server, index), settings) as deduplicator:
+        store = deduplicator.store
+        put(store, *(signed(i, 7 * i) for i in range(60)))
+        probes = [
+            Probe(f"p{i}", signed(90 + i, 3 * i).signature.keys, needed, (i % 9, f"p{i}"))
+            for i in range(12)
+        ]
+        answers = []
+        for few in (1, 100):
+            monkeypatch.setattr(neighbours, "_FEW_PROBES", few)
+            found = [
+                [(c.id, c.shared, c.order, c.link) for c in candidates]
+                for candidates in store.candidates_many(probes)
+            ]
+            answers.append((found, store.later(probes)))
+        assert answers[0] == answers[1]
+        assert any(len(shared) > 1 for found in answers[0][0] for _, shared, *_ in found)
+        assert any("simhash" not in shared for found in answers[0][0] for _, shared, *_ in found)
+
+
+def test_a_long_stream_is_refreshed_seldom_and_decided_as_by_one(
+    server: Server, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies come before their originals, in other batches of a stretch, and in older ones."""
+    documents = [article(f"d{n:03d}", n % 61, (n * 37) % 90, 12 + n // 200) for n in range(400)]
+    refreshes = 0
+    refresh = ClusterStore.refresh
+
+    def counted(store: ClusterStore) -> None:
+        nonlocal refreshes
+        refreshes += 1
+        refresh(store)
+
+    monkeypatch.setattr(ClusterStore, "refresh", counted)
+    with Deduplicator.open(url(server, index), Settings(batch=10)) as deduplicator:
+        outcomes = list(deduplicator.add_many(documents))
+        last = {o.decision.id: o.decision.link for o in outcomes}
+        found = {
+            id_: r.decision.link
+            for id_, r in deduplicator.store.get_many(d.id for d in documents).items()
+        }
+        assert deduplicator.store.check() == []
+    with Deduplicator.open(settings=Settings(batch=10)) as alone:
+        list(alone.add_many(documents))
+        there = alone.store.get_many(d.id for d in documents)
+    assert found == {id_: r.decision.link for id_, r in there.items()}
+    assert last == found
+    assert [o.decision.id for o in outcomes if o.status == "new"] == [d.id for d in documents]
+    assert refreshes < 80, "two a batch"
+
+
+def test_what_was_there_before_the_stream_is_noticed(server: Server, index: str) -> None:
+    """Ids are not asked for while none is known; the store refuses those that are."""
+    documents = [article(f"d{n:03d}", n % 50, n % 7) for n in range(150)]
+    with Deduplicator.open(url(server, index), Settings(batch=10)) as deduplicator:
+        add(deduplicator, documents[77], documents[120])
+        outcomes = list(deduplicator.add_many(documents))
+        by_id = {o.decision.id: o.status for o in outcomes if o.status != "relinked"}
+        assert {id_ for id_, status in by_id.items() if status != "new"} == {"d077", "d120"}
+        found = deduplicator.store.get_many(d.id for d in documents)
+        assert deduplicator.store.check() == []
+    with Deduplicator.open(settings=Settings(batch=10)) as alone:
+        list(alone.add_many(documents))
+        there = alone.store.get_many(d.id for d in documents)
+    assert {i: r.decision.link for i, r in found.items()} == {
+        i: r.decision.link for i, r in there.items()
+    }
 
 
 def test_segment_replication_is_read_from_the_primary(
@@ -287,7 +374,7 @@ def test_segment_replication_is_read_from_the_primary(
     request(opensearch_server, "PUT", f"/{request_index}", body)
     with Deduplicator.open(url(opensearch_server, request_index)) as deduplicator:
         assert isinstance(deduplicator.store, ClusterStore)
-        assert deduplicator.store._preference == {"preference": "_primary"}
+        assert deduplicator.store.searches.preference == {"preference": "_primary"}
         assert add(deduplicator, article("a", 1, 1), article("b", 1, 2)) == {"a": "a", "b": "a"}
         assert deduplicator.store.followers(["a"]) == {"b"}
 

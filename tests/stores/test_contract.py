@@ -200,7 +200,7 @@ def test_a_candidate_carries_what_verification_needs(store: Store) -> None:
         lang="en",
     )
     put(store, replace(whole, signature=signature))
-    ((candidate, _),) = store.candidates_many([probe("x", 9, [1, 2], leaders_only=False)])
+    ((candidate, _),) = store.candidates_many([probe("x", 9, [1, 2], attracting_only=False)])
     assert candidate.id == "a"
     assert candidate.order == (2, "a")
     assert candidate.link == Link("duplicate", "o", "o", "o")
@@ -215,7 +215,7 @@ def test_only_leaders_are_candidates_unless_all_are_asked_for(store: Store) -> N
     put(store, record("a", 1, [1]), record("b", 2, [1], of="a"), update("u", 3, "a", "a"))
     put(store, replace(update("u", 3, "a", "a"), signature=record("u", 3, [1]).signature))
     assert set(found(store, probe("x", 9, [1]))) == {"a", "u"}
-    assert set(found(store, probe("x", 9, [1], leaders_only=False))) == {"a", "b", "u"}
+    assert set(found(store, probe("x", 9, [1], attracting_only=False))) == {"a", "b", "u"}
 
 
 def test_candidates_come_before_in_the_order_ties_by_id(store: Store) -> None:

@@ -17,7 +17,8 @@ import pytest
 
 from esdedup.errors import EsdedupError, StoreError, StoreUnavailable
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.outcomes import Outcome
+from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import bodies
 from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Proxy, Server, start

@@ -13,15 +13,17 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from esdedup.errors import DocumentError, EsdedupError, StoreCorrupt, StoreError, StoreUnavailable
 from esdedup.model import Document, Failure
-from esdedup.pipeline import Deduplicator, Outcome
+from esdedup.outcomes import Outcome
+from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.signing import prepare
-from esdedup.stores import open_store
+from esdedup.stores import open_store, sqlite_schema
 from esdedup.stores.sqlite import SQLiteStore
 from tests.stores.test_contract import probe, record
 
@@ -118,8 +120,65 @@ def test_migrations_run_once(file: Path) -> None:
     filled(file)
     filled(file)
     db = sqlite3.connect(file)
-    assert db.execute("SELECT name FROM migrations").fetchall() == [("first",)]
+    applied = [name for (name,) in db.execute("SELECT name FROM migrations ORDER BY rowid")]
+    assert applied == [name for name, _ in sqlite_schema.MIGRATIONS]
     db.close()
+
+
+@pytest.fixture
+def older(file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store as the first version made it."""
+    with monkeypatch.context() as earlier:
+        earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:1])
+        open_store(str(file)).close()
+    return file
+
+
+@pytest.mark.parametrize("mode", ["write", "read"])
+def test_an_older_store_is_brought_up_to_date(older: Path, mode: Literal["write", "read"]) -> None:
+    open_store(str(older), mode=mode).close()
+    db = sqlite3.connect(older)
+    assert db.execute("SELECT count(*) FROM migrations").fetchone() == (
+        len(sqlite_schema.MIGRATIONS),
+    )
+    options = dict(db.execute("SELECT k, v FROM fulltext_config"))
+    assert (options["automerge"], options["hashsize"], options["crisismerge"]) == (0, 1 << 24, 64)
+    db.close()
+    filled(older)
+    with Deduplicator.open(str(older), mode="read") as deduplicator:
+        assert deduplicator.store.stats()["documents"] == 3
+        assert deduplicator.store.check() == []
+
+
+def test_an_older_store_that_cannot_be_written_to(
+    older: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, how: how != os.W_OK)
+    with pytest.raises(StoreError, match="older esdedup; open it once where it can be written to"):
+        open_store(str(older), mode="read")
+
+
+def test_candidates_of_many_probes_together() -> None:
+    """Judged by counting: keys of all probes are walked in one order, answers are kept apart."""
+    keys = [[n // 3 if i < 8 else n * i for i in range(20)] for n in range(40)]
+    copies = set(range(2, 40, 3))
+    stored = [
+        record(f"d{n}", n, own, of=f"d{n - 1}" if n in copies else None)
+        for n, own in enumerate(keys)
+    ]
+    for only in (True, False):
+        with Deduplicator.open("sqlite://:memory:") as deduplicator:
+            deduplicator.store.put_many(stored)
+            found = deduplicator.store.candidates_many(
+                [probe(f"p{n}", 99, keys[n], 3, attracting_only=only) for n in range(40)]
+            )
+        for own, candidates in zip(keys, found, strict=True):
+            shared = [sum(a == b for a, b in zip(own, other, strict=True)) for other in keys]
+            assert {c.id: c.shared["sketch"] for c in candidates} == {
+                f"d{n}": count
+                for n, count in enumerate(shared)
+                if count >= 3 and not (only and n in copies)
+            }
 
 
 # --- damage ---------------------------------------------------------------------------------------
@@ -282,7 +341,7 @@ def test_a_second_writer_waits_for_the_first(file: Path) -> None:
 
 
 def test_a_writer_that_waits_too_long_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esdedup.stores.sqlite._BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("esdedup.stores.sqlite_schema.BUSY_SECONDS", 0.05)
     first, second = open_store(str(file)), open_store(str(file))
     refusal = pytest.raises(StoreUnavailable, match="another process has been writing for")
     with first.transaction(), refusal:

@@ -1,176 +1,39 @@
-"""An index full of somebody's news, given groups in place: `backfill`, `sweep`, `doctor --fix`.
-
-The judge is the embedded store: the same articles indexed there, in any order, have the groups
-that the cluster must come to.
-"""
+"""An index full of somebody's news, given groups in place."""
 
 from __future__ import annotations
 
 import json
-import os
-import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from esdedup.backfill import Backfill, Plan, sweep
-from esdedup.cli import app
-from esdedup.cli.cluster import _named
+from esdedup.backfill import Backfill, Plan
+from esdedup.cli.backfill import _named
 from esdedup.errors import InputError, StoreError
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from esdedup.stores.existing import Part, TimeField, unsigned_query
-from tests.servers import Server
-
-JSON = dict[str, Any]
-START = datetime(2024, 3, 1, tzinfo=UTC)
-# Somebody's own mapping: other names, strict, with a note of their own.
-MAPPING: JSON = {
-    "dynamic": "strict",
-    "_meta": {"owner": "newsroom"},
-    "properties": {
-        "headline": {"type": "text"},
-        "article": {"properties": {"body": {"type": "text"}}},
-        "published_at": {"type": "date"},
-        "desk": {"type": "keyword"},
-    },
-}
-FIELDS = {"text": "article.body"}
-
-
-def articles(count: int = 120, *, copies: float = 0.3, seed: int = 1) -> list[Document]:
-    """Stories of random words; a share of them copies with a few words changed, days later."""
-    dice = random.Random(seed)
-    vocabulary = [f"word{n}" for n in range(3_000)]
-    made: list[Document] = []
-    for number in range(count):
-        words = dice.choices(vocabulary, k=90)
-        if made and dice.random() < copies:
-            words = dice.choice(made).text.split()
-            for place in dice.sample(range(len(words)), 3):
-                words[place] = dice.choice(vocabulary)
-        published = START + timedelta(minutes=dice.randrange(count * 7))
-        made.append(Document(f"d{number:04}", f"title {number}", " ".join(words), None,
-                             published=published))  # fmt: skip
-    return made
-
-
-def as_theirs(document: Document) -> JSON:
-    source: JSON = {"headline": document.title, "desk": "world"}
-    if document.text:
-        source["article"] = {"body": document.text}
-    if document.published:
-        source["published_at"] = document.published.isoformat()
-    return source
-
-
-def expected_groups(documents: Sequence[Document]) -> dict[str, str]:
-    with Deduplicator.open() as judge:
-        list(judge.add_many(documents))
-        return {id_: r.decision.group for id_, r in judge.store.get_many(ids(documents)).items()}
-
-
-def ids(documents: Sequence[Document]) -> list[str]:
-    return [d.id for d in documents]
-
-
-@dataclass
-class Newsroom:
-    """An index on a real server that knows nothing of us."""
-
-    server: Server
-    index: str
-    names: list[str] = field(default_factory=list)
-
-    @property
-    def url(self) -> str:
-        return f"{self.server.url}/{self.index}"
-
-    def create(self, mapping: Mapping[str, Any] = MAPPING, index: str | None = None) -> None:
-        name = index or self.index
-        self.names.append(name)
-        settings = {"number_of_shards": 2, "number_of_replicas": 0}
-        body = {"settings": settings, "mappings": mapping}
-        assert self.server.http("PUT", f"/{name}", body).status == 200
-
-    def fill(self, documents: Sequence[Document], index: str | None = None) -> None:
-        lines = []
-        for document in documents:
-            lines += [{"index": {"_id": document.id}}, as_theirs(document)]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        path = f"/{index or self.index}/_bulk?refresh=true"
-        answer = self.server.http("POST", path, text)
-        assert not answer.json()["errors"], answer.text
-
-    def sources(self) -> dict[str, JSON]:
-        self.server.http("POST", f"/{self.index}/_refresh")
-        answer = self.server.http("POST", f"/{self.index}/_search", {"size": 5_000}).json()
-        return {hit["_id"]: hit["_source"] for hit in answer["hits"]["hits"]}
-
-    def groups(self) -> dict[str, str]:
-        return {id_: s.get("dedup", {}).get("group") for id_, s in self.sources().items()}
-
-    def groups_of_ours(self) -> dict[str, str]:
-        """Where `dedup` may also be something of the user's."""
-        found = {id_: source.get("dedup") for id_, source in self.sources().items()}
-        return {id_: d["group"] for id_, d in found.items() if isinstance(d, dict)}
-
-    def open(self, settings: Settings | None = None) -> Deduplicator:
-        return Deduplicator.open(self.url, settings)
-
-    def backfill(self, plan: Plan | None = None) -> JSON:
-        with self.open() as deduplicator:
-            result: JSON = {}
-            for progress in Backfill(deduplicator, plan or Plan(fields=FIELDS)).run():
-                result = progress.to_json()
-        return result
-
-    def damage(self, id_: str, dedup: JSON) -> None:
-        path = f"/{self.index}/_update/{id_}?refresh=true"
-        assert self.server.http("POST", path, {"doc": {"dedup": dedup}}).status == 200
-
-    def drop(self) -> None:
-        for name in (
-            *self.names,
-            f"esdedup-state-{self.index}",
-            f"esdedup-quarantine-{self.index}",
-        ):
-            assert self.server.http("DELETE", f"/{name}").status in (200, 404)
-
-
-@pytest.fixture(params=["elasticsearch", "opensearch"])
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(f"{request.param}_server")
-    return found
-
-
-@pytest.fixture
-def newsroom(server: Server) -> Iterator[Newsroom]:
-    made = Newsroom(server, f"bf-{os.getpid()}-{random.randrange(10**9)}")
-    made.create()
-    yield made
-    made.drop()
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments), prog_name="esdedup")
-
-
-# --- without a server ------------------------------------------------------------------------
+from tests.backfill.newsroom import (
+    FIELDS,
+    MAPPING,
+    START,
+    Newsroom,
+    articles,
+    as_theirs,
+    expected_groups,
+    ids,
+    run,
+)
 
 
 def test_parts_hold_every_id_once() -> None:
@@ -232,18 +95,6 @@ def test_wrong_options_are_told(tmp_path: Path) -> None:
 )
 def test_an_index_can_be_named_alone(given: str | None, store: str, expected: str) -> None:
     assert _named(given, store) == expected
-
-
-def test_sweep_mends_an_embedded_store(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path}/news.db"
-    with Deduplicator.open(store) as deduplicator:
-        list(deduplicator.add_many(articles(20)))
-    done = run("sweep", "--store", store, "--json")
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["documents"] == 0
-
-
-# --- on real servers -------------------------------------------------------------------------
 
 
 @pytest.mark.servers
@@ -486,90 +337,6 @@ class TestBackfill:
 
 
 @pytest.mark.servers
-class TestSweep:
-    def test_signs_what_came_by_another_route(self, newsroom: Newsroom) -> None:
-        documents = articles(60, copies=0.5)
-        newsroom.fill(documents[:30])
-        newsroom.backfill()
-        newsroom.fill(documents[30:])
-        with newsroom.open() as deduplicator:
-            assert sweep(deduplicator, datetime.now(UTC)).done == 30
-            assert sweep(deduplicator, datetime.now(UTC)).done == 0
-        assert newsroom.groups() == expected_groups(documents)
-
-    def test_an_original_that_was_rewritten(self, newsroom: Newsroom) -> None:
-        """Another program writes an original anew: its copies find another leader."""
-        documents = articles(40, copies=0.6, seed=8)
-        newsroom.fill(documents)
-        newsroom.backfill()
-        (leader, _), = Counter(newsroom.groups().values()).most_common(1)  # fmt: skip
-        changed = [
-            replace(d, text=" ".join(f"other{n}" for n in range(80))) if d.id == leader else d
-            for d in documents
-        ]
-        newsroom.fill([d for d in changed if d.id == leader])
-        with newsroom.open() as deduplicator:
-            sweep(deduplicator, datetime.now(UTC))
-        assert newsroom.groups() == expected_groups(changed)
-
-    def test_command_mends_links(self, newsroom: Newsroom) -> None:
-        documents = articles(40, copies=0.6)
-        newsroom.fill(documents)
-        newsroom.backfill()
-        right = newsroom.groups()
-        copy = next(id_ for id_, group in right.items() if group != id_)
-        newsroom.damage(copy, {"group": copy, "role": "original", "canonical": True, "story": copy})
-        done = run("sweep", "--store", newsroom.url, "--since", "1h", "--json")
-        assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout)["relinked"] >= 1
-        assert newsroom.groups() == right
-
-    def test_daemon_ends_on_sigterm(self, newsroom: Newsroom) -> None:
-        documents = articles(20)
-        newsroom.fill(documents[:10])
-        newsroom.backfill()
-        command = [sys.executable, "-m", "esdedup", "sweep", "--store", newsroom.url]
-        daemon = subprocess.Popen(
-            [*command, "--watch", "0.2", "--json"], stdout=subprocess.PIPE, text=True
-        )
-        try:
-            assert daemon.stdout is not None
-            newsroom.fill(documents[10:])
-            seen = 0
-            while seen < 10:
-                seen += json.loads(daemon.stdout.readline())["documents"]
-            daemon.send_signal(signal.SIGTERM)
-            assert daemon.wait(20) == 0
-        finally:
-            daemon.kill()
-            daemon.communicate()
-        assert newsroom.groups() == expected_groups(documents)
-
-
-@pytest.mark.servers
-def test_daemon_waits_for_its_index(server: Server) -> None:
-    newsroom = Newsroom(server, f"bf-{os.getpid()}-{random.randrange(10**9)}")
-    command = [sys.executable, "-m", "esdedup", "sweep", "--store", newsroom.url, "--watch", "0.2"]
-    daemon = subprocess.Popen(
-        [*command, "--field", "text=article.body"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert daemon.stderr is not None
-        assert daemon.stdout is not None
-        assert "waiting: there is no store" in daemon.stderr.readline()
-        newsroom.create()
-        newsroom.fill(articles(5))
-        assert "5 articles signed" in daemon.stdout.readline()
-        daemon.send_signal(signal.SIGINT)
-        assert daemon.wait(20) == 0
-    finally:
-        daemon.kill()
-        daemon.communicate()
-        newsroom.drop()
-
-
-@pytest.mark.servers
 def test_ctrl_c_tells_how_to_go_on(newsroom: Newsroom) -> None:
     documents = articles(60)
     newsroom.fill(documents)
@@ -586,75 +353,3 @@ def test_ctrl_c_tells_how_to_go_on(newsroom: Newsroom) -> None:
     assert not all(newsroom.groups().values())
     newsroom.backfill()
     assert newsroom.groups() == expected_groups(documents)
-
-
-# --- doctor --fix ----------------------------------------------------------------------------
-
-
-@pytest.mark.servers
-class TestRepair:
-    def test_everything_broken_at_once(self, newsroom: Newsroom) -> None:
-        documents = articles(60, copies=0.6, seed=4)
-        newsroom.fill(documents)
-        newsroom.backfill()
-        right = newsroom.groups()
-        copies = [id_ for id_, group in right.items() if group != id_]
-        (leader, _), = Counter(right.values()).most_common(1)  # fmt: skip
-        leaders = [id_ for id_, group in right.items() if group == id_ != leader]
-        newsroom.damage(copies[0], {"group": copies[0], "canonical": True, "role": "original"})
-        newsroom.damage(copies[1], {"group": copies[1]})
-        newsroom.damage(copies[2], {"format": "0123456789ab"})
-        newsroom.damage(copies[3], {"group": "nobody"})
-        newsroom.damage(leaders[0], {"canonical": False})
-        newsroom.damage(leaders[1], {"group": leader})
-        newsroom.fill([d for d in documents if d.id in (copies[4], leaders[2])])  # lose ours
-        path = f"/{newsroom.index}/_doc/{leader}?refresh=true"
-        assert newsroom.server.http("DELETE", path).status == 200
-        found = run("doctor", "--store", newsroom.url)
-        assert found.exit_code == 1
-        assert "doctor --fix" in found.stdout
-        fixed = run("doctor", "--fix", "--store", newsroom.url)
-        assert fixed.exit_code == 0, fixed.output
-        assert "3 articles without a group, or of another format, signed" in fixed.stdout
-        assert "links computed anew" in fixed.stdout
-        assert newsroom.groups() == expected_groups([d for d in documents if d.id != leader])
-        again = run("doctor", "--fix", "--store", newsroom.url, "--json")
-        assert json.loads(again.stdout)["fixed"] == []
-
-
-DEEDS = [
-    "DELETE FROM documents WHERE id = 'a'",
-    """UPDATE documents SET "group" = 'a' WHERE id = 'c'""",
-    "UPDATE documents SET role = 'duplicate' WHERE id = 'c'",
-    "UPDATE documents SET story = 'c' WHERE id = 'b'",
-    "INSERT INTO keys VALUES ('s00:1', 1, 999)",
-    "DELETE FROM keys WHERE seq = 1",
-    "UPDATE keys SET leader = 0 WHERE seq = 1",
-    "UPDATE documents SET format = '0123456789ab'",
-]
-
-
-@pytest.mark.parametrize("deed", DEEDS)
-def test_an_embedded_store_is_mended(tmp_path: Path, deed: str) -> None:
-    file = tmp_path / "news.db"
-    text = articles(2, copies=0)
-    documents = [
-        Document("a", "", text[0].text, published=START),
-        Document("b", "", text[0].text, published=START + timedelta(hours=1)),
-        Document("c", "", text[1].text, published=START + timedelta(hours=2)),
-    ]
-    with Deduplicator.open(f"sqlite:///{file}") as deduplicator:
-        list(deduplicator.add_many(documents))
-    db = sqlite3.connect(file)
-    with db:
-        db.execute(deed)
-    db.close()
-    assert run("doctor", "--store", str(file)).exit_code == 1
-    fixed = run("doctor", "--fix", "--store", str(file))
-    assert fixed.exit_code == 0, fixed.output
-    left = (
-        [d for d in documents if d.id != "a"] if deed.startswith("DELETE FROM doc") else documents
-    )
-    with Deduplicator.open(f"sqlite:///{file}") as deduplicator:
-        records = deduplicator.store.get_many("abc")
-        assert {i: r.decision.group for i, r in records.items()} == expected_groups(left)

@@ -1,0 +1,204 @@
+"""The gateway against going straight to the cluster: one run, taken in turns.
+
+`python -m tests.bench gateway`; ESDEDUP_BENCH_PRODUCTS=opensearch takes one product only,
+ESDEDUP_BENCH_DOCUMENTS the number of articles (6,000).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tests.bench.articles import Newsroom
+from tests.bench.timing import headline, line
+from tests.servers import Product, start
+from tests.servers.server import free_ports
+
+DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "6000"))
+REQUESTS = 600
+CLIENTS = 4
+BATCH = 500
+ROUNDS = 3
+
+
+def run() -> None:
+    wanted = os.environ.get("ESDEDUP_BENCH_PRODUCTS", "elasticsearch,opensearch").split(",")
+    products: list[Product] = [p for p in ("elasticsearch", "opensearch") if p in wanted]
+    for product in products:
+        with (
+            start(product, heap="2g") as server,
+            gateway(f"{product}+{server.url}", "through-*") as port,
+        ):
+            direct = server.port
+            _enriched(product, direct, port)
+            _passed(product, direct, port)
+
+
+@contextlib.contextmanager
+def gateway(upstream: str, pattern: str) -> Iterator[int]:
+    """A process of its own, as it is run."""
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "esdedup", "gateway", "--upstream", upstream,
+               "--index", pattern, "--listen", f"127.0.0.1:{port}"]  # fmt: skip
+    process = subprocess.Popen(command)
+    try:
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                _send(port, "GET", "/_esdedup/status")
+                break
+            time.sleep(0.1)
+        yield port
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+# --- passing through ------------------------------------------------------------------------------
+
+
+def _passed(product: Product, direct: int, through: int) -> None:
+    headline(f"{product}: pass-through, searches and gets of a plain index")
+    words = "plain-0"
+    bodies = [
+        ("POST", f"/{words}/_search", {"query": {"match": {"text": f"{w}"}}, "size": 10})
+        for w in _some_words(50)
+    ]
+    gets = [("GET", f"/{words}/_doc/a{n}", None) for n in range(50)]
+    for what, requests in (("search, 10 hits", bodies), ("get by id", gets)):
+        times: dict[int, list[float]] = {direct: [], through: []}
+        connections = {port: _connect(port) for port in times}
+        for number in range(REQUESTS + 50):
+            for port in (direct, through) if number % 2 else (through, direct):
+                begin = time.perf_counter()
+                _ask(connections[port], *requests[number % len(requests)])
+                if number >= 50:
+                    times[port].append(time.perf_counter() - begin)
+        plain, ours = (statistics.median(times[port]) for port in (direct, through))
+        line(f"{what}, straight", f"{plain * 1e3:.2f} ms p50")
+        line(f"{what}, through", f"{ours * 1e3:.2f} ms p50", ours / plain, "bar 1.2")
+    ratios = []
+    for _ in range(ROUNDS):
+        plain = _throughput(direct, bodies)
+        ours = _throughput(through, bodies)
+        ratios.append(ours / plain)
+        line(f"searches by {CLIENTS} clients, straight", f"{plain:,.0f} /s")
+        line(f"searches by {CLIENTS} clients, through", f"{ours:,.0f} /s", ours / plain, "bar 0.8")
+
+
+def _throughput(port: int, requests: Sequence[tuple[str, str, Any]]) -> float:
+    def work(part: int) -> None:
+        connection = _connect(port)
+        for number in range(REQUESTS // CLIENTS):
+            _ask(connection, *requests[(number + part) % len(requests)])
+        connection.close()
+
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(work, range(CLIENTS)))
+    return REQUESTS / (time.perf_counter() - begin)
+
+
+# --- enriching ------------------------------------------------------------------------------------
+
+
+def _enriched(product: Product, direct: int, through: int) -> None:
+    headline(f"{product}: bulks of {BATCH} articles of 400 words, {DOCUMENTS:,} in all")
+    documents = [d.to_json() for d in Newsroom().articles(DOCUMENTS)]
+    bodies = []
+    for start_ in range(0, len(documents), BATCH):
+        lines = []
+        for document in documents[start_ : start_ + BATCH]:
+            own = {k: v for k, v in document.items() if k != "id"}
+            lines += [json.dumps({"create": {"_id": document["id"]}}), json.dumps(own)]
+        bodies.append(("\n".join(lines) + "\n").encode())
+    # All at first: an index that is new to a pattern makes a stretch doubtful.
+    mapping = {"mappings": {"properties": {"title": {"type": "text"}, "text": {"type": "text"}}}}
+    names = [f"{kind}-{n}" for kind in ("plain", "passed", "through") for n in range(ROUNDS)]
+    for name in ("warm", "through-warm", *names):
+        _send(direct, "PUT", f"/{name}", mapping)
+    _bulks(direct, "warm", bodies[:4])
+    _bulks(through, "through-warm", bodies[:4])
+    _settled(through)
+    for number in range(ROUNDS):
+        plain = _bulks(direct, f"plain-{number}", bodies)
+        line("plain bulk, straight, one client", f"{plain:,.0f} articles/s")
+        passed = _bulks(through, f"passed-{number}", bodies)
+        line(
+            "the same, through, not enriched",
+            f"{passed:,.0f} articles/s",
+            passed / plain,
+            "bar 0.8",
+        )
+        ours = _bulks(through, f"through-{number}", bodies)
+        line("enriched, until the last answer", f"{ours:,.0f} articles/s", ours / plain, "bar 0.5")
+        begin = time.perf_counter()
+        _settled(through)
+        rest = time.perf_counter() - begin
+        whole = DOCUMENTS / (DOCUMENTS / ours + rest)
+        line("enriched, until all is settled", f"{whole:,.0f} articles/s", whole / plain)
+
+
+def _settled(port: int) -> None:
+    while _send(port, "GET", "/_esdedup/status")["waiting"]:
+        time.sleep(0.02)
+
+
+def _bulks(port: int, index: str, bodies: Sequence[bytes]) -> float:
+    connection = _connect(port)
+    begin = time.perf_counter()
+    for body in bodies:
+        answer = _ask(connection, "POST", f"/{index}/_bulk", body)
+        assert not answer["errors"]
+    _ask(connection, "POST", f"/{index}/_refresh", None)
+    spent = time.perf_counter() - begin
+    connection.close()
+    return BATCH * len(bodies) / spent
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def _some_words(count: int) -> list[str]:
+    words: list[str] = []
+    for document in Newsroom(seed=2).articles(5):
+        words += [w for w in document.text.split() if len(w) > 5 and w.isalpha()][: count // 5]
+    return words
+
+
+def _connect(port: int) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+
+def _ask(connection: http.client.HTTPConnection, method: str, path: str, body: Any) -> Any:
+    headers = {}
+    if isinstance(body, bytes):
+        headers["content-type"] = "application/x-ndjson"
+    elif body is not None:
+        body, headers["content-type"] = json.dumps(body), "application/json"
+    connection.request(method, path, body=body, headers=headers)
+    answer = connection.getresponse()
+    data = answer.read()
+    assert answer.status < 300, data[:300]
+    return json.loads(data)
+
+
+def _send(port: int, method: str, path: str, body: Any = None) -> Any:
+    connection = _connect(port)
+    try:
+        return _ask(connection, method, path, body)
+    finally:
+        connection.close()
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,175 @@
+"""What each method costs on one core: time and bytes a document, and how that grows with length."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import median
+
+from datasketch import MinHash
+
+from esdedup.methods import METHODS
+from esdedup.methods.batch import Batch
+from esdedup.model import Document
+from esdedup.settings import Settings
+from esdedup.signing import sign_many
+from esdedup.text import guess_language
+from tests.bench.articles import Newsroom
+from tests.bench.timing import headline, line
+
+COUNT = 512
+BATCH = 256
+ROUNDS = 5
+NAMES = ("sketch", "simhash", "imatch", "lengths", "phrases", "spotsigs", "entities")
+TOGETHER = ("sketch", "simhash", "entities", "lengths")
+LENGTHS = (1_000, 10_000, 100_000)
+# Names that the rules know, strewn in as news has them: about one in 25 words.
+_NAMES = ("Ankara", "Paul Smith", "Germany", "Mary Jones", "London", "Ministry of Health")
+
+
+def run() -> None:
+    if hasattr(os, "sched_setaffinity"):  # one core, for the threads of numpy too
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    documents = list(_articles(COUNT))
+    _costs(documents)
+    _all_of_them(documents)
+    _entities_against_imatch(documents)
+    _growth()
+
+
+def _settings(*methods: str) -> Settings:
+    return replace(Settings(), methods=methods, number_check=False, ner="rules")
+
+
+def _costs(documents: Sequence[Document]) -> None:
+    headline(f"Each method's own signing, {COUNT} articles of 400 words, one core")
+    print("without the words, which all share; median of", ROUNDS, "alternating rounds")
+    seconds = _alternating(
+        {name: partial(_signed_by, name, documents) for name in NAMES}, measured=True
+    )
+    words = _alternating({"words": lambda: _words(documents)})["words"]
+    line("words: text to hashes, for all methods", f"{COUNT / words:,.0f}/s")
+    for name in NAMES:
+        settings = _settings(name)
+        keys = [one.signature.keys.get(name, ()) for one in sign_many(documents, settings)]
+        size = sum(len(key) for own in keys for key in own) / COUNT
+        number = sum(map(len, keys)) / COUNT
+        rate = f"{COUNT / seconds[name]:,.0f}/s"
+        line(
+            f"{name}: {number:,.0f} keys, {size:,.0f} bytes a document",
+            rate,
+            seconds[name] / words,
+            "of the words' time",
+        )
+
+
+def _signed_by(name: str, documents: Sequence[Document]) -> float:
+    """Seconds of the method alone: words, stems and languages are there already."""
+    settings, module = _settings(name), METHODS[name]
+    spent = 0.0
+    for start in range(0, len(documents), BATCH):
+        batch = Batch(documents[start : start + BATCH], settings)
+        _ = batch.terms, batch.fingerprints, batch.ranges, batch.languages
+        begun = time.process_time()
+        for signed in module.sign(batch, settings):
+            module.keys(signed, settings)
+        spent += time.process_time() - begun
+    return spent
+
+
+def _words(documents: Sequence[Document]) -> None:
+    for start in range(0, len(documents), BATCH):
+        batch = Batch(documents[start : start + BATCH], _settings("sketch"))
+        _ = batch.terms, batch.fingerprints
+
+
+def _all_of_them(documents: Sequence[Document]) -> None:
+    headline("All of sketch, simhash, entities (rules) and lengths against MinHash(128)")
+    texts = [f"{d.title} {d.text}".lower().split() for d in documents]
+    seconds = _alternating(
+        {
+            "ours": lambda: _sign(documents, _settings(*TOGETHER)),
+            "peer": lambda: _datasketch(texts),
+        }
+    )
+    ours, peer = COUNT / seconds["ours"], COUNT / seconds["peer"]
+    line("esdedup: text to the keys of all four", f"{ours:,.0f}/s")
+    line("datasketch MinHash(128), words given", f"{peer:,.0f}/s", ours / peer, "bar 1")
+
+
+def _entities_against_imatch(documents: Sequence[Document]) -> None:
+    """Thesis, section 6: from the text to the key; the rarity of every stem is known already."""
+    headline("Entities by rules against I-Match, text to key, IDF computation left out")
+    names = ("entities", "imatch")
+    seconds = _alternating({name: partial(_sign, documents, _settings(name)) for name in names})
+    line("imatch", f"{COUNT / seconds['imatch']:,.0f}/s")
+    ratio = seconds["imatch"] / seconds["entities"]
+    line("entities", f"{COUNT / seconds['entities']:,.0f}/s", ratio, "bar 1.07")
+
+
+def _growth() -> None:
+    headline("Time per word of texts of 1,000, 10,000 and 100,000 words (linear is 1.0x)")
+    texts = {words: next(iter(_articles(1, words=words))) for words in LENGTHS}
+    for name in NAMES:
+        settings = _settings(name)
+        _sign([texts[LENGTHS[0]]], settings)
+        # As many words in each round, so that the clock has the same work to measure.
+        seconds = _alternating(
+            {
+                str(words): partial(
+                    _sign, [texts[words]] * (LENGTHS[-1] // words), settings, together=1
+                )
+                for words in LENGTHS
+            },
+            rounds=3,
+        )
+        first = seconds[str(LENGTHS[0])]
+        ratios = "  ".join(f"{seconds[str(words)] / first:.2f}x" for words in LENGTHS)
+        line(name, ratios, None, "bar 1.1 at 100,000")
+
+
+def _sign(documents: Sequence[Document], settings: Settings, together: int = BATCH) -> None:
+    for start in range(0, len(documents), together):
+        sign_many(documents[start : start + together], settings)
+
+
+def _datasketch(texts: Sequence[Sequence[str]]) -> None:
+    for words in texts:
+        MinHash(128).update_batch([word.encode() for word in words])
+
+
+def _articles(count: int, words: int = 400) -> Sequence[Document]:
+    """Made-up words, with names and function words as in English news."""
+    out = []
+    for number, made in enumerate(Newsroom(copies=0, words=words).articles(count)):
+        text = made.text.split()
+        for place in range(5, len(text), 25):
+            text[place] = _NAMES[(place + number) % len(_NAMES)]
+        for place in range(2, len(text), 4):
+            text[place] = ("the", "of", "was", "that")[place % 16 // 4]
+        out.append(replace(made, text=" ".join(text)))
+    assert guess_language(out[0].text) == "en"
+    return out
+
+
+def _alternating(
+    works: dict[str, Callable[[], object]], *, rounds: int = ROUNDS, measured: bool = False
+) -> dict[str, float]:
+    """Median seconds of processor time of each, taken in turns; `measured` works tell their own."""
+    spent: dict[str, list[float]] = {name: [] for name in works}
+    for work in works.values():
+        work()  # tables are read on first use
+    for _ in range(rounds):
+        for name, work in works.items():
+            begun = time.process_time()
+            own = work()
+            passed = time.process_time() - begun
+            spent[name].append(own if measured and isinstance(own, float) else passed)
+    return {name: median(seconds) for name, seconds in spent.items()}
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,187 @@
+"""Similar news against a candidate request, and event detection against indexing.
+
+Each pair of figures is from one run, alternating; processor time of this process for what runs in
+it alone. ESDEDUP_BENCH_CLUSTERS=0 leaves the clusters out.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+
+from esdedup.events import Detector
+from esdedup.events.history import items_of
+from esdedup.explain import align
+from esdedup.linking import probe
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator
+from esdedup.settings import Settings
+from esdedup.similar import similar_to_record
+from esdedup.stores import Record
+from esdedup.stores.topical import Asked
+from esdedup.topics import named
+from tests.bench.articles import Newsroom
+from tests.bench.timing import headline, line
+from tests.servers import Product, start
+
+PRODUCTS: tuple[Product, ...] = ("elasticsearch", "opensearch")
+_DAY = datetime(2024, 3, 1, tzinfo=UTC)
+_ARTICLES = 10_000
+_ASKED = 100
+_ON_CLUSTER = 5_000
+
+
+def run() -> None:
+    settings = replace(Settings(), event_time="published")
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{Path(folder) / 'news.db'}"
+        headline(f"Breaking events: {_ARTICLES:,} articles of 400 words, ten a minute")
+        with Deduplicator.open(url, settings) as news:
+            _events(news, list(_stream()))
+            headline("Similar news, SQLite")
+            _similar(news)
+    headline("Alignment of 5,000 words")
+    _alignment()
+    for product in PRODUCTS if os.environ.get("ESDEDUP_BENCH_CLUSTERS") != "0" else ():
+        headline(f"Similar news, {product}, {_ON_CLUSTER:,} articles")
+        with (
+            start(product, heap="1g") as server,
+            Deduplicator.open(f"{product}+{server.url}/news", settings) as news,
+        ):
+            list(news.add_many(_stream()[:_ON_CLUSTER]))
+            _similar(news)
+
+
+class _EnglishNewsroom(Newsroom):
+    """English words as often as in English: made-up ones would all be as rare."""
+
+    def __init__(self, *, seed: int) -> None:
+        import wordfreq
+
+        super().__init__(seed=seed)
+        counts = wordfreq.get_frequency_dict("en", "small")
+        self._vocabulary = sorted(counts, key=lambda word: (-counts[word], word))
+        self._weights = list(accumulate(counts[word] for word in self._vocabulary))
+
+
+def _stream() -> list[Document]:
+    """Ten a minute; every tenth article is about one thing in its own words."""
+    room = _EnglishNewsroom(seed=5)
+    own = random.Random(5)
+    subject = [f"zq{word}" for word in ("or", "al", "in", "et", "us", "im", "ok", "ar", "ul")]
+    out = []
+    for n, article in enumerate(room.articles(_ARTICLES)):
+        text = article.text
+        if n % 10 == 0:
+            words = text.split()
+            places = own.sample(range(len(words)), 80)
+            for place in places:
+                words[place] = own.choice(subject)
+            text = " ".join(words)
+        at = _DAY + timedelta(seconds=6 * n)
+        out.append(replace(article, text=text, source=f"s{n % 50}", published=at))
+    return out
+
+
+def _events(news: Deduplicator, stream: Sequence[Document]) -> None:
+    """Indexing and detection take turns, batch by batch."""
+    detector = Detector(news.settings, keep_members=False)
+    indexing, detecting, most = [], [], 0
+    for low in range(0, len(stream), 1000):
+        batch = stream[low : low + 1000]
+        indexing.append(_seconds(partial(_index, news, batch)))
+        records = list(news.store.get_many(d.id for d in batch).values())
+        detecting.append(_seconds(partial(_detect, detector, records, news)))
+        most = max(most, detector.held)
+    first = detecting.pop(0) / indexing.pop(0)
+    line("first 1,000, tables of words read", f"{first:.1%}")
+    share, count = sum(detecting) / sum(indexing), len(stream) - 1000
+    line("indexing, one process", f"{count / sum(indexing):,.0f} /s")
+    line("detection", f"{count / sum(detecting):,.0f} /s")
+    line("detection, of the cost of indexing", f"{share:.1%}", bar="bar 15 %")
+    ratios = [d / i for d, i in zip(detecting, indexing, strict=True)]
+    line("  by batch, least to most", f"{min(ratios):.1%} to {max(ratios):.1%}")
+    line("articles held at most", f"{most:,}", bar="4 h and 1 h of lateness: 3,000")
+    line("events", f"{len(detector.events())}")
+    _memory(news, stream)
+
+
+def _index(news: Deduplicator, batch: Sequence[Document]) -> None:
+    for _ in news.add_batches(batch):
+        pass
+
+
+def _detect(detector: Detector, records: Sequence[Record], news: Deduplicator) -> None:
+    detector.add(items_of(records, news.settings))
+
+
+def _memory(news: Deduplicator, stream: Sequence[Document]) -> None:
+    """What a detector holds after a third of the stream, and after all of it."""
+    detector = Detector(news.settings, keep_members=False)
+    sizes = []
+    tracemalloc.start()
+    for low in range(0, len(stream), 500):
+        ids = [d.id for d in stream[low : low + 500]]
+        detector.add(items_of(list(news.store.get_many(ids).values()), news.settings))
+        sizes.append(tracemalloc.get_traced_memory()[0])
+    tracemalloc.stop()
+    third = sizes[len(sizes) // 3]
+    line("memory after all, against after a third", f"{sizes[-1] / 1e6:.1f} MB", sizes[-1] / third)
+
+
+def _similar(news: Deduplicator) -> None:
+    """By the clock on a cluster, which works in another process."""
+    timed = _seconds if news.store.serial else _clocked
+    ids = [f"a{n}" for n in random.Random(1).sample(range(_ON_CLUSTER), _ASKED)]
+    records = news.store.get_many(ids)
+    asking, searching, finding = [], [], []
+    for id_ in ids:
+        record = records[id_]
+        one = probe(id_, record.signature, record.order, news.settings)
+        words = list(named(record.document, news.settings).values())[:8]
+        asked = Asked(words, 0, 1 << 60, id_, 20)
+        asking.append(timed(partial(news.store.candidates_many, [one])))
+        searching.append(timed(partial(news.store.topical, asked)))
+        finding.append(timed(partial(similar_to_record, record, news.store)))
+    usual = statistics.median(asking)
+    line("candidate request", f"{usual * 1e3:.2f} ms")
+    for what, taken in (("request for similar news", searching), ("similar, ranked", finding)):
+        middle = statistics.median(taken)
+        line(what, f"{middle * 1e3:.2f} ms", middle / usual, "bar 2x")
+
+
+def _alignment() -> None:
+    own = random.Random(7)
+    old = own.choices([f"w{i}" for i in range(8000)], [1 / (i + 1) for i in range(8000)], k=5000)
+    paragraphs = [old[i : i + 80] for i in range(0, 5000, 80)]
+    own.shuffle(paragraphs)
+    pairs = {
+        "edited": [w for w in old if own.random() > 0.2],
+        "shuffled": [w for p in paragraphs for w in p],
+        "unrelated": own.choices(old, k=5000),
+    }
+    for name, new in pairs.items():
+        taken = _seconds(partial(align, " ".join(old), " ".join(new)))
+        line(name, f"{taken * 1e3:.0f} ms", bar="bar 1 s")
+
+
+def _clocked(work: Callable[[], object]) -> float:
+    start_ = time.perf_counter()
+    work()
+    return time.perf_counter() - start_
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start

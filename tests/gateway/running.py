@@ -1,0 +1,157 @@
+"""A gateway in a thread of its own, and a listener that keeps what it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from esdedup.gateway.http import Pace
+from esdedup.gateway.server import Gateway, Options
+from esdedup.stores.connection import Target
+
+QUICK = Pace(pause=1.0, grace=2.0, bytes_a_second=1_000)
+
+
+@dataclass(frozen=True)
+class Said:
+    """An answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Running:
+    """A gateway that listens."""
+
+    gateway: Gateway
+    port: int
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def http(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Said:
+        own = {k.lower(): v for k, v in (headers or {}).items()}
+        if body is not None and not isinstance(body, bytes):
+            body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+        if body is not None:
+            own.setdefault("content-type", "application/json")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, path, body=body, headers=own)
+            answer = connection.getresponse()
+            found = {name.lower(): value for name, value in answer.getheaders()}
+            return Said(answer.status, found, answer.read())
+        finally:
+            connection.close()
+
+    def bulk(self, path: str, *lines: Any, headers: Mapping[str, str] | None = None) -> Said:
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        own = {"content-type": "application/x-ndjson", **(headers or {})}
+        return self.http("POST", path, text, own)
+
+    def raw(self, sent: bytes, *, wait: float = 5.0) -> bytes:
+        """Everything that comes back for these bytes, until the gateway closes or falls silent."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as line:
+            line.sendall(sent)
+            return read_all(line)
+
+    def settled(self, seconds: float = 60.0) -> None:
+        """Wait until nothing is left to settle."""
+        deadline = time.monotonic() + seconds
+        while self.gateway.newsroom.waiting:
+            assert time.monotonic() < deadline, "the gateway did not settle"
+            self.gateway.newsroom.wake()
+            time.sleep(0.05)
+
+
+def read_all(line: socket.socket) -> bytes:
+    out = b""
+    with contextlib.suppress(TimeoutError, ConnectionError):
+        while piece := line.recv(65_536):
+            out += piece
+    return out
+
+
+@contextmanager
+def running(url: str, **options: Any) -> Iterator[Running]:
+    """A gateway in front of this cluster."""
+    target = Target.parse(url, {"ES_RETRY_SECONDS": "2", **options.pop("environment", {})})
+    options.setdefault("settle_seconds", 0.2)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    gateway = Gateway(Options(target=target, **options))
+    port = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0), loop).result(30)
+    try:
+        yield Running(gateway, port, loop)
+    finally:
+        asyncio.run_coroutine_threadsafe(gateway.close(20.0), loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@dataclass
+class Listener:
+    """Takes connections, keeps what they send, and answers each request head alike."""
+
+    answer: bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+    received: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    _socket: socket.socket = field(default_factory=socket.socket)
+
+    def __enter__(self) -> Listener:
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._socket.close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    @property
+    def everything(self) -> bytes:
+        return b"".join(self.received)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                line, _ = self._socket.accept()
+                self.connections += 1
+                threading.Thread(target=self._serve, args=(line,), daemon=True).start()
+
+    def _serve(self, line: socket.socket) -> None:
+        seen = b""
+        with line, contextlib.suppress(OSError):
+            while piece := line.recv(65_536):
+                self.received.append(piece)
+                seen += piece
+                while b"\r\n\r\n" in seen:
+                    seen = seen.partition(b"\r\n\r\n")[2]
+                    line.sendall(self.answer)

@@ -1,0 +1,209 @@
+"""Programs that know nothing of us, unchanged but for the URL, on both real servers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.gateway.running import Running, running
+from tests.gateway.test_writes import article, groups, judged, sources
+from tests.servers import Server
+
+pytestmark = pytest.mark.servers
+
+
+@pytest.fixture
+def made(server: Server, index: str) -> str:
+    assert server.http("PUT", f"/{index}", {"settings": {"number_of_replicas": 0}}).status == 200
+    return index
+
+
+def official_client(server: Server, url: str) -> tuple[Any, Any]:
+    """The client of the product, and its helpers."""
+    if server.product == "elasticsearch":
+        from elasticsearch import Elasticsearch, helpers
+
+        return Elasticsearch(url, http_compress=True), helpers
+    from opensearchpy import OpenSearch
+    from opensearchpy import helpers as opensearch_helpers
+
+    return OpenSearch(url, http_compress=True), opensearch_helpers
+
+
+def test_official_client(gateway: Running, server: Server, made: str) -> None:
+    client, helpers = official_client(server, gateway.url)
+    articles = {f"a{n}": article(n, of=n % 7 if n > 6 else None) for n in range(70)}
+    actions = [{"_index": made, "_id": id_, "_source": s} for id_, s in articles.items()]
+    done, errors = helpers.bulk(client, actions[:40], chunk_size=15)
+    assert (done, errors) == (40, [])
+    assert all(ok for ok, _ in helpers.parallel_bulk(client, actions[40:], chunk_size=5))
+    again = [{"_op_type": "create", "_index": made, "_id": "a0", "_source": {}}]
+    done, errors = helpers.bulk(client, again, raise_on_error=False)
+    assert done == 0
+    assert errors[0]["create"]["status"] == 409
+    gateway.settled()
+    client.indices.refresh(index=made)
+    found = {h["_id"]: h["_source"] for h in helpers.scan(client, index=made, size=13)}
+    assert {id_: s["dedup"]["group"] for id_, s in found.items()} == judged(articles)
+    assert client.get(index=made, id="a1")["_source"]["title"] == "title 1"
+    assert client.exists(index=made, id="a1")
+    assert not client.exists(index=made, id="nobody")
+    told = {"x-esdedup-fold": "group"}
+    if server.product == "elasticsearch":
+        folded = client.options(headers=told).search(index=made, size=50)
+        many = client.msearch(searches=[{"index": made}, {"size": 1}, {}, {"size": 2}], index=made)
+    else:
+        folded = client.search(index=made, body={"size": 50}, headers=told)
+        many = client.msearch(body=[{"index": made}, {"size": 1}, {}, {"size": 2}], index=made)
+    assert folded["hits"]["total"]["value"] == len(set(judged(articles).values()))
+    assert len(many["responses"]) == 2
+    assert client.count(index=made)["count"] == 70
+    client.delete(index=made, id="a1", refresh=True)
+    gateway.settled()
+    client.close()
+    left = {id_: s for id_, s in articles.items() if id_ != "a1"}
+    assert groups(server, made) == judged(left)
+
+
+def test_curl(gateway: Running, server: Server, made: str) -> None:
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+
+    def curl(*arguments: str, stdin: bytes = b"") -> bytes:
+        done = subprocess.run(
+            ["curl", "-sS", "--fail-with-body", *arguments],
+            input=stdin, capture_output=True, check=True, timeout=120,
+        )  # fmt: skip
+        return done.stdout
+
+    lines = ""
+    for number in range(3_000):  # above 1 MB, where curl asks before it sends
+        lines += json.dumps({"index": {"_id": str(number)}}) + "\n"
+        lines += json.dumps(article(number % 1_200, of=number % 40)) + "\n"
+    assert len(lines) > 1 << 20
+    answer = curl("-H", "Content-Type: application/x-ndjson", "--data-binary", "@-",
+                  f"{gateway.url}/{made}/_bulk?refresh=true", stdin=lines.encode())  # fmt: skip
+    assert not json.loads(answer)["errors"]
+    one = curl("-XPUT", "-H", "Content-Type: application/json", "-d", json.dumps(article(1_300)),
+               f"{gateway.url}/{made}/_doc/x?pretty")  # fmt: skip
+    assert b'"result" : "created"' in one
+    packed = curl("--compressed", f"{gateway.url}/{made}/_search?size=500")
+    direct = curl(f"{server.url}/{made}/_search?size=500")
+    assert json.loads(packed)["hits"] == json.loads(direct)["hits"]
+    head = curl("-I", f"{gateway.url}/{made}")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    gateway.settled(180)
+
+
+def test_answers_are_those_of_the_cluster(gateway: Running, server: Server, made: str) -> None:
+    """Byte for byte, with the product's own headers."""
+    import urllib.request
+
+    for path in (
+        "/_cat/health?h=status",
+        f"/{made}",
+        f"/{made}/_mapping?pretty",
+        "/_nodes?filter_path=x",
+    ):
+        ours = gateway.http("GET", path)
+        with urllib.request.urlopen(server.url + path) as theirs:
+            assert ours.body == theirs.read()
+            for name in ("content-type", "x-elastic-product"):
+                assert ours.headers.get(name) == theirs.headers.get(name)
+    missing = gateway.http("GET", f"/{made}/_doc/nobody")
+    assert (missing.status, missing.json()["found"]) == (404, False)
+
+
+def test_a_shipper(server: Server, index: str) -> None:
+    """A log handler of the registry ships news as messages into an index a day."""
+    from opensearch_logger import OpenSearchHandler
+
+    options = {"indices": (f"{index}*",), "fields": {"text": "message"}}
+    with running(f"{server.product}+{server.url}", **options) as gateway:
+        handler = OpenSearchHandler(
+            index_name=index, hosts=[gateway.url], index_rotate="DAILY", buffer_size=1_000,
+            flush_frequency=3_600,
+        )  # fmt: skip
+        news = logging.Logger("news")
+        news.addHandler(handler)
+        try:
+            for number in range(6):
+                news.info(article(number, of=number % 2 if number > 1 else None)["text"])
+                if number == 1:
+                    handler.flush()  # makes the index of the day
+                    gateway.settled()
+            handler.flush()
+            gateway.settled()
+            (made,) = server.http("GET", f"/{index}*/_settings").json()
+            found = groups(server, made)
+            assert len(found) == 6
+            assert len(set(found.values())) == 2
+        finally:
+            handler.close()
+            for made in server.http("GET", f"/{index}*/_settings").json():
+                server.http("DELETE", f"/{made}")
+
+
+def test_sweep_finds_nothing_left(gateway: Running, server: Server, made: str) -> None:
+    """What the gateway settled is settled: another program has nothing to mend."""
+    from datetime import UTC, datetime
+
+    from esdedup.backfill import sweep
+    from esdedup.pipeline import Deduplicator
+
+    lines: list[Any] = []
+    for number in range(30):
+        source = article(number, of=number % 3 if number > 2 else None)
+        lines += [{"index": {"_id": f"a{number}"}}, source]
+    gateway.bulk(f"/{made}/_bulk", *lines)
+    gateway.settled()
+    with Deduplicator.open(f"{server.product}+{server.url}/{made}") as other:
+        progress = sweep(other, datetime(2020, 1, 1, tzinfo=UTC))
+        assert (progress.done, progress.relinked) == (0, 0)
+        assert other.store.check() == []
+    assert len(sources(server, made)) == 30
+
+
+def test_rights_are_the_callers(secure_elasticsearch_server: Server) -> None:
+    """A reader may not write, nobody may not read, and the gateway lends nobody its hand."""
+    import base64
+
+    from tests.servers import PASSWORD, USERNAME
+    from tests.servers.fixtures import READER, READER_PASSWORD
+
+    server, index = secure_elasticsearch_server, "gw-rights"
+
+    def told(user: str, password: str) -> dict[str, str]:
+        packed = base64.b64encode(f"{user}:{password}".encode()).decode()
+        return {"authorization": f"Basic {packed}"}
+
+    admin, reader = told(USERNAME, PASSWORD), told(READER, READER_PASSWORD)
+    environment = {"ES_CA_CERTS": str(server.ca)}
+    with running(
+        f"elasticsearch+{server.url}", indices=(index,), environment=environment
+    ) as gateway:
+        assert gateway.http("PUT", f"/{index}", headers=admin).status == 200
+        lines = [{"index": {"_id": "a"}}, article(1), {"index": {"_id": "b"}}, article(2, of=1)]
+        assert not gateway.bulk(f"/{index}/_bulk?refresh=true", *lines, headers=admin).json()[
+            "errors"
+        ]
+        gateway.settled()
+        by_reader = gateway.bulk(
+            f"/{index}/_bulk", {"index": {"_id": "c"}}, article(3), headers=reader
+        )
+        assert by_reader.status == 403
+        assert gateway.http("PUT", f"/{index}/_doc/d", article(4), reader).status == 403
+        assert gateway.bulk(f"/{index}/_bulk", {"index": {"_id": "e"}}, article(5)).status == 401
+        assert gateway.http("POST", f"/{index}/_search", {}, told(READER, "wrong")).status == 401
+        folded = {**reader, "x-esdedup-fold": "group"}
+        seen = gateway.http("POST", f"/{index}/_search", {}, folded).json()
+        assert seen["hits"]["total"]["value"] == 1
+        gateway.settled()
+        assert gateway.http("GET", f"/{index}/_count", headers=admin).json()["count"] == 2
+        for name in (index, f"esdedup-state-{index}"):
+            gateway.http("DELETE", f"/{name}", headers=admin)

@@ -1,0 +1,260 @@
+"""Writes through the gateway, on real servers: enriched, linked, answered as the cluster does."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator
+from tests.gateway.running import Running, running
+from tests.servers import Server
+
+pytestmark = pytest.mark.servers
+
+JSON = dict[str, Any]
+
+
+def article(number: int, *, of: int | None = None) -> JSON:
+    """A text of its own, or a copy of another one with two words changed."""
+    words = random.Random(number if of is None else of).choices(
+        [f"w{n}" for n in range(2_000)], k=80
+    )
+    if of is not None:
+        dice = random.Random(number)
+        for place in dice.sample(range(80), 2):
+            words[place] = f"changed{number}"
+    return {
+        "title": f"title {number}",
+        "text": " ".join(words),
+        "published": f"2024-03-01T{number // 60:02}:{number % 60:02}:00Z",
+    }
+
+
+def sources(server: Server, index: str) -> dict[str, JSON]:
+    server.http("POST", f"/{index}/_refresh")
+    hits = server.http("POST", f"/{index}/_search", {"size": 1_000}).json()["hits"]["hits"]
+    return {hit["_id"]: hit["_source"] for hit in hits}
+
+
+def groups(server: Server, index: str) -> dict[str, str]:
+    return {id_: s.get("dedup", {}).get("group") for id_, s in sources(server, index).items()}
+
+
+def judged(articles: Mapping[str, JSON]) -> dict[str, str]:
+    """The groups of the same articles in the embedded store."""
+    with Deduplicator.open("sqlite://:memory:") as news:
+        for id_, source in articles.items():
+            news.add(Document.from_json({"id": id_, **source}))
+        found = news.store.get_many(list(articles))
+        return {id_: record.decision.group for id_, record in found.items()}
+
+
+@pytest.fixture
+def made(server: Server, index: str) -> str:
+    """The index is there already, without our fields."""
+    body = {"settings": {"number_of_replicas": 0}}
+    assert server.http("PUT", f"/{index}", body).status == 200
+    return index
+
+
+def test_bulk_is_enriched_and_linked(gateway: Running, server: Server, made: str) -> None:
+    articles = {f"a{n}": article(n, of=n % 4 if n > 3 else None) for n in range(24)}
+    lines: list[JSON] = []
+    for id_, source in articles.items():
+        lines += [{"index": {"_index": made, "_id": id_}}, source]
+    answer = gateway.bulk("/_bulk", *lines).json()
+    assert not answer["errors"]
+    assert [item["index"]["_id"] for item in answer["items"]] == list(articles)
+    assert {item["index"]["status"] for item in answer["items"]} == {201}
+    at_once = sources(server, made)
+    assert all("sketch" in s["dedup"] for s in at_once.values()), "enriched on the way in"
+    gateway.settled()
+    assert groups(server, made) == judged(articles)
+    kept = {id_: {k: v for k, v in s.items() if k != "dedup"} for id_, s in at_once.items()}
+    assert kept == articles
+
+
+def test_batches_in_any_order_and_at_once(gateway: Running, server: Server, made: str) -> None:
+    """Documents that come before others in time arrive after them, from several clients."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    articles = {f"a{n}": article(n, of=n % 5 if n > 4 else None) for n in range(40)}
+    ids = list(articles)
+    random.Random(3).shuffle(ids)
+
+    def send(part: list[str]) -> None:
+        lines: list[JSON] = []
+        for id_ in part:
+            lines += [{"create": {"_id": id_}}, articles[id_]]
+        assert not gateway.bulk(f"/{made}/_bulk", *lines).json()["errors"]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(send, [ids[i : i + 4] for i in range(0, 40, 4)]))
+    gateway.settled()
+    assert groups(server, made) == judged(articles)
+
+
+def test_an_index_that_the_write_makes(gateway: Running, server: Server, index: str) -> None:
+    """The first write passes as it is; what it made is signed a moment later."""
+    answer = gateway.bulk(f"/{index}/_bulk", {"index": {"_id": "a"}}, article(1),
+                          {"index": {"_id": "b"}}, article(2, of=1)).json()  # fmt: skip
+    assert not answer["errors"]
+    gateway.settled()
+    assert groups(server, index) == {"a": "a", "b": "a"}
+    mapping = server.http("GET", f"/{index}/_mapping").json()[index]["mappings"]["properties"]
+    assert mapping["dedup"]["properties"]["group"]["type"] == "keyword"
+
+
+def test_single_documents(gateway: Running, server: Server, made: str) -> None:
+    put = gateway.http("PUT", f"/{made}/_doc/a", article(1))
+    assert (put.status, put.json()["result"], put.json()["_id"]) == (201, "created", "a")
+    created = gateway.http("PUT", f"/{made}/_create/b?refresh=true", article(2, of=1))
+    assert created.status == 201
+    assert gateway.http("PUT", f"/{made}/_create/b", article(2)).status == 409
+    posted = gateway.http("POST", f"/{made}/_doc?refresh=true", article(3, of=1))
+    assert (posted.status, posted.json()["result"]) == (201, "created")
+    own = posted.json()["_id"]
+    gateway.settled()
+    assert groups(server, made) == {"a": "a", "b": "a", own: "a"}
+
+
+def test_ids_made_by_the_gateway_in_a_bulk(gateway: Running, server: Server, made: str) -> None:
+    answer = gateway.bulk(f"/{made}/_bulk?refresh=true", {"index": {}}, article(1),
+                          {"create": {}}, article(2, of=1)).json()  # fmt: skip
+    first, second = (next(iter(item.values()))["_id"] for item in answer["items"])
+    assert [next(iter(i.values()))["status"] for i in answer["items"]] == [201, 201]
+    gateway.settled()
+    assert groups(server, made) == {first: first, second: first}
+
+
+def test_updates(gateway: Running, server: Server, made: str) -> None:
+    gateway.bulk(f"/{made}/_bulk?refresh=true", {"index": {"_id": "a"}}, article(1),
+                 {"index": {"_id": "b"}}, article(2),
+                 {"index": {"_id": "c"}}, article(3, of=1))  # fmt: skip
+    gateway.settled()
+    assert groups(server, made) == {"a": "a", "b": "b", "c": "a"}
+    same = gateway.http("POST", f"/{made}/_update/b", {"doc": {"title": "title 2"}})
+    assert same.json()["result"] == "noop"
+    changed = gateway.http("POST", f"/{made}/_update/b?refresh=true",
+                           {"doc": {"text": article(1)["text"]}})  # fmt: skip
+    assert changed.json()["result"] == "updated"
+    gateway.settled()
+    assert groups(server, made) == {"a": "a", "b": "a", "c": "a"}
+    bulk = gateway.bulk(
+        f"/{made}/_bulk?refresh=true",
+        {"update": {"_id": "d"}}, {"doc": article(4, of=1), "doc_as_upsert": True},
+        {"update": {"_id": "e"}}, {"doc": {"title": "x"}, "upsert": article(5, of=1)},
+        {"update": {"_id": "missing"}}, {"doc": {"title": "x"}},
+        {"delete": {"_id": "a"}},
+    ).json()  # fmt: skip
+    statuses = [next(iter(item.values()))["status"] for item in bulk["items"]]
+    assert bulk["errors"]
+    assert statuses == [201, 201, 404, 200]
+    gateway.settled()
+    assert set(groups(server, made).values()) == {"b"}, "the next one leads after the delete"
+
+
+def test_quirks_of_the_format(gateway: Running, server: Server, made: str) -> None:
+    """Every oddity meets what the cluster itself says of it."""
+    line, source = json.dumps({"index": {"_id": "a"}}), json.dumps(article(1))
+    kinds = {"content-type": "application/x-ndjson"}
+    bodies = {
+        "no last newline": f"{line}\n{source}",
+        "blank lines": f"\n\n{line}\n{source}\n\n",
+        "carriage returns": f"{line}\r\n{source}\r\n",
+        "broken document": f'{line}\n{{"title": \n',
+        "no document": f"{line}\n",
+        "no action": '{"nothing": {}}\n{}\n',
+        "not JSON": "hello\n",
+        "deep": f"{line}\n{'[' * 50_000}\n",
+        "one good, one bad": f'{line}\n{source}\n{line}\n{{"published": "no date", "text": 5}}\n',
+    }
+    for what, body in bodies.items():
+        direct = server.http("POST", f"/{made}/_bulk", body)
+        ours = gateway.http("POST", f"/{made}/_bulk", body, kinds)
+        assert ours.status == direct.status, what
+        if direct.status == 200:
+            theirs = [next(iter(i.values()))["status"] for i in direct.json()["items"]]
+            mine = [next(iter(i.values()))["status"] for i in ours.json()["items"]]
+            assert [s // 100 for s in mine] == [s // 100 for s in theirs], what
+    gateway.settled()
+
+
+def test_compressed_bulk(gateway: Running, server: Server, made: str) -> None:
+    text = f"{json.dumps({'index': {'_id': 'a'}})}\n{json.dumps(article(1))}\n"
+    answer = gateway.http(
+        "POST", f"/{made}/_bulk?refresh=true", gzip.compress(text.encode()),
+        {"content-type": "application/x-ndjson", "content-encoding": "gzip",
+         "accept-encoding": "gzip"},
+    )  # fmt: skip
+    assert answer.status == 200
+    body = answer.body
+    if answer.headers.get("content-encoding") == "gzip":
+        body = gzip.decompress(body)
+    assert not json.loads(body)["errors"]
+    assert groups(server, made) == {"a": "a"}
+
+
+def test_parameters_of_a_bulk(gateway: Running, made: str) -> None:
+    answer = gateway.bulk(f"/{made}/_bulk?filter_path=items.*.status&pretty",
+                          {"index": {"_id": "a"}}, article(1))  # fmt: skip
+    assert answer.json() == {"items": [{"index": {"status": 201}}]}
+    assert answer.body.count(b"\n") > 3
+
+
+def test_other_indices_are_not_touched(gateway: Running, server: Server, made: str) -> None:
+    other = f"{made}x"
+    try:
+        gateway.bulk("/_bulk?refresh=true", {"index": {"_index": other, "_id": "a"}}, article(1),
+                     {"index": {"_index": made, "_id": "a"}}, article(1))  # fmt: skip
+        assert "dedup" not in sources(server, other)["a"]
+        assert "dedup" in sources(server, made)["a"]
+    finally:
+        server.http("DELETE", f"/{other}")
+
+
+def test_documents_of_another_shape(server: Server, made: str) -> None:
+    """Somebody's own field names; numbers, order of names and odd values stay as written."""
+    source = '{"headline":"h","article":{"body":"%s"},"n":1.10,"big":1234567890123456789}'
+    source = source % article(1)["text"]
+    body = f'{{"index":{{"_id":"a"}}}}\n{source}\n{{"index":{{"_id":"e"}}}}\n{{"headline":""}}\n'
+    options = {"indices": (made,), "fields": {"text": "article.body"}}
+    with running(f"{server.product}+{server.url}", **options) as gateway:
+        assert not gateway.http("POST", f"/{made}/_bulk?refresh=true", body).json()["errors"]
+        gateway.settled()
+    raw = server.http("GET", f"/{made}/_doc/a").text
+    assert '"n":1.10,"big":1234567890123456789,"dedup":{' in raw
+    empty = sources(server, made)["e"]["dedup"]
+    assert (empty["role"], empty["group"]) == ("unprocessed", "e")
+
+
+def test_read_back_and_written_again(gateway: Running, server: Server, made: str) -> None:
+    """What a client read with our fields in it and writes back is signed anew."""
+    gateway.http("PUT", f"/{made}/_doc/a?refresh=true", article(1))
+    source = server.http("GET", f"/{made}/_doc/a").json()["_source"]
+    source["text"] = article(2)["text"]
+    before = source["dedup"]["digest"]
+    answer = gateway.http("PUT", f"/{made}/_doc/a?refresh=true", source)
+    assert answer.json()["result"] == "updated"
+    assert sources(server, made)["a"]["dedup"]["digest"] != before
+
+
+def test_detection_that_fails(server: Server, index: str) -> None:
+    """A field of ours that is of another type: nothing can be stored there."""
+    mapping = {"mappings": {"properties": {"dedup": {"properties": {"group": {"type": "text"}}}}}}
+    assert server.http("PUT", f"/{index}", mapping).status == 200
+    url = f"{server.product}+{server.url}"
+    with running(url, indices=(index,)) as gateway:
+        assert gateway.http("PUT", f"/{index}/_doc/a?refresh=true", article(1)).status == 201
+        assert gateway.gateway.counts["unenriched"] == 1
+    with running(url, indices=(index,), fail_closed=True) as gateway:
+        refused = gateway.http("PUT", f"/{index}/_doc/b?refresh=true", article(2))
+        assert refused.status == 503
+        assert refused.json()["error"]["type"] == "esdedup_unavailable_exception"
+    assert set(sources(server, index)) == {"a"}

@@ -1,0 +1,49 @@
+"""The same page in front of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.page.addresses import VIEWS
+from tests.page.conftest import Open
+from tests.page.site import Site, fill, serving
+from tests.servers import Server
+from tests.stores.conftest import new_index
+
+
+@pytest.fixture(params=["elasticsearch_server", "opensearch_server"])
+def cluster_site(
+    browser: Browser, request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Site]:
+    server: Server = request.getfixturevalue(request.param)
+    index = new_index()
+    store = f"{server.product}+{server.url}/{index}"
+    fill(store, tmp_path)
+    with serving(store, tmp_path) as site:
+        yield site
+    server.http("DELETE", f"/{index}")
+    server.http("DELETE", f"/{index}-quarantine")
+
+
+@pytest.mark.servers
+def test_the_views_on_a_cluster(cluster_site: Site, open_page: Open) -> None:
+    page = open_page(cluster_site.at(VIEWS["latest"]))
+    expect(page.locator(".hit")).to_have_count(10)
+    expect(page.locator(".hit .role").first).to_have_text("original")
+    expect(page.locator(".facet").first).to_be_visible()
+    page = open_page(cluster_site.at(VIEWS["search"]))
+    page.locator(".expand").first.click()
+    expect(page.locator(".hit").first.locator(".line")).to_have_count(8)
+    page = open_page(cluster_site.at(VIEWS["story"]))
+    expect(page.locator(".counts dd").first).to_have_text("12→17→23")
+    page = open_page(cluster_site.at(VIEWS["compare"]))
+    expect(page.locator("ins.changed", has_text="17").first).to_be_visible()
+    page = open_page(cluster_site.at(VIEWS["events"]))
+    expect(page.locator(".lanes .lane")).to_have_count(1)
+    page = open_page(cluster_site.at(VIEWS["status"]))
+    expect(page.locator(".chart .bar-update").first).to_be_visible()
+    expect(page.locator(".shares").first).to_contain_text("Meridian News")

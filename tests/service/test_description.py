@@ -1,0 +1,58 @@
+"""Everything that the description allows, and much that it does not, is answered without a 5xx."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+
+from tests.service.conftest import Running
+
+_BOUNDED = settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@schemathesis.serializer("application/x-ndjson")
+def _ndjson(_: Any, value: Any) -> bytes:
+    return str(value).encode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=str)
+def test_no_question_breaks_the_service(service: Running, mode: GenerationMode) -> None:
+    """Valid by the description, or made invalid on purpose; each answer is read to its end."""
+    base = f"http://127.0.0.1:{service.port}"
+    description = schemathesis.openapi.from_url(f"{base}/openapi.json")
+    asked = {}
+    for found in description.get_all_operations():
+        operation: Any = found.ok()  # type: ignore[union-attr]
+        if operation.path != "/v1/events/stream":  # has no end
+            asked[operation.label] = _statuses(operation, mode, base)
+    assert len(asked) >= 18
+    assert service.client.get("/readyz").status_code == 200
+
+
+def _statuses(operation: Any, mode: GenerationMode, base: str) -> set[int]:
+    statuses = set()
+
+    @_BOUNDED
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def ask(case: Any) -> None:
+        answer = case.call(base_url=base, timeout=60)
+        statuses.add(answer.status_code)
+        assert answer.status_code < 500, (case.as_curl_command(), answer.text)
+
+    try:
+        ask()
+    except Unsatisfiable:  # nothing about it can be made invalid
+        assert mode is GenerationMode.NEGATIVE
+    return statuses

@@ -1,0 +1,302 @@
+"""The service as a process: back-pressure, stopping, binding, logs."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from esdedup.pipeline import Deduplicator
+from esdedup.service.app import make_app
+from esdedup.service.config import ServiceConfig
+from tests.service.conftest import FERRY, Running, Start
+
+
+@contextmanager
+def busy(service: Running) -> Iterator[None]:
+    """The writer has something to do for as long as the test wants."""
+    begun, done = threading.Event(), threading.Event()
+
+    def wait(_: Deduplicator) -> None:
+        begun.set()
+        done.wait(30)
+
+    writer = service.app.state.service.writable()
+    future = writer._thread.submit(wait, None)
+    begun.wait(10)
+    try:
+        yield
+    finally:
+        done.set()
+        future.result(30)
+
+
+def test_a_full_queue_says_when_to_come_again(start: Start) -> None:
+    service = start(queue=2)
+    answers: list[httpx.Response] = []
+    with busy(service):
+        threads = [
+            threading.Thread(
+                target=lambda i=i: answers.append(
+                    service.post("/v1/articles", {"id": str(i), "text": FERRY})
+                )
+            )
+            for i in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        while service.app.state.service.admission.jobs < 2:
+            time.sleep(0.01)
+        refused = service.post("/v1/articles", {"id": "x", "text": FERRY})
+        assert (refused.status_code, refused.json()["type"]) == (
+            429,
+            "urn:esdedup:problem:queue-full",
+        )
+        assert int(refused.headers["Retry-After"]) >= 1
+        # Questions are answered all the same.
+        assert service.client.get("/v1/stats").status_code == 200
+        assert 'esdedup_refused_total{reason="queue-full"} 1' in service.client.get("/metrics").text
+    for thread in threads:
+        thread.join(30)
+    assert sorted(a.status_code for a in answers) == [201, 201]
+    assert service.post("/v1/articles", {"id": "x", "text": FERRY}).status_code == 201
+
+
+def test_a_stream_waits_instead(start: Start) -> None:
+    """The sender is slowed down by its connection: nothing is refused, little is held."""
+    service = start(queue=1)
+    line = (json.dumps({"text": FERRY, "note": "x" * 10_000}) + "\n").encode()
+    sent = [0]
+    answers: list[httpx.Response] = []
+
+    def body() -> Iterator[bytes]:
+        for _ in range(3_000):
+            sent[0] += 1
+            yield line
+
+    def send() -> None:
+        headers = {"Content-Type": "application/x-ndjson"}
+        answers.append(service.client.post("/v1/articles/bulk", content=body(), headers=headers))
+
+    thread = threading.Thread(target=send)
+    with busy(service):
+        thread.start()
+        time.sleep(2)
+        assert sent[0] < 3_000  # 30 MB did not go anywhere
+    thread.join(60)
+    assert json.loads(answers[0].text.splitlines()[-1])["summary"]["articles"] == 3_000
+
+
+def test_too_many_streams(start: Start) -> None:
+    service = start(streams=1)
+    with service.connected() as connection:
+        connection.sendall(
+            b"POST /v1/articles/bulk HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/x-ndjson\r\nContent-Length: 1000\r\n\r\n{"
+        )
+        while not service.app.state.service.streams:
+            time.sleep(0.01)
+        assert service.bulk("{}").status_code == 429
+    while service.app.state.service.streams:
+        time.sleep(0.01)
+    assert service.bulk("{}").status_code == 200
+
+
+def test_too_many_requests_at_once(start: Start) -> None:
+    service = start(requests=1)
+    url = f"http://127.0.0.1:{service.port}/v1/events/stream"
+    with httpx.stream("GET", url) as open_stream:
+        assert open_stream.status_code == 200
+        refused = service.client.get("/v1/stats")
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:esdedup:problem:busy")
+        assert service.client.get("/healthz").status_code == 200
+
+
+def test_what_is_in_hand_is_finished_though_the_client_went_away(start: Start) -> None:
+    service = start()
+    body = json.dumps({"id": "a", "text": FERRY}).encode()
+    with busy(service), service.connected() as connection:
+        connection.sendall(
+            b"POST /v1/articles HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/json\r\n"
+            + f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        while not service.app.state.service.admission.jobs:
+            time.sleep(0.01)
+    while service.app.state.service.admission.jobs:
+        time.sleep(0.01)
+    assert service.client.get("/v1/stats").json()["documents"] == 1
+
+
+def test_a_memory_store_is_refused() -> None:
+    from esdedup.errors import SettingsError
+
+    with pytest.raises(SettingsError, match="name a file"):
+        make_app(ServiceConfig(store="sqlite://:memory:"))
+
+
+# --- as a process ---------------------------------------------------------------------------------
+
+
+class Process:
+    """`esdedup serve`, as somebody would start it."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.port = _free_port()
+        self._log = (folder / "log").open("w+")
+        command = [sys.executable, "-m", "esdedup", "serve", "--store", str(folder / "news.db")]
+        self.process = subprocess.Popen(
+            [*command, "--port", str(self.port), *options],
+            stderr=self._log,
+        )
+
+    def wait_until_ready(self) -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            assert self.process.poll() is None, self.log()
+            try:
+                httpx.get(f"http://127.0.0.1:{self.port}/readyz").raise_for_status()
+            except httpx.HTTPError:
+                time.sleep(0.1)
+            else:
+                return
+        raise AssertionError(self.log())
+
+    def documents(self) -> int:
+        stats = httpx.get(f"http://127.0.0.1:{self.port}/v1/stats").json()
+        return int(stats["documents"])
+
+    def log(self) -> str:
+        self._log.seek(0)
+        return self._log.read()
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(30)
+        self._log.close()
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[Process]:
+    made = Process(tmp_path, "--set", "batch=50")
+    try:
+        made.wait_until_ready()
+        yield made
+    finally:
+        made.close()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def test_sigterm_finishes_the_batch_in_hand(process: Process, tmp_path: Path) -> None:
+    """A stream without an end: whole batches are kept, the answer says where to go on."""
+    article = {"text": FERRY}
+
+    def body() -> Iterator[bytes]:
+        for i in range(10**9):
+            yield (json.dumps({"id": f"{i:06}", **article}) + "\n").encode()
+            if i == 2_000:
+                while not process.documents():
+                    time.sleep(0.01)
+                process.process.send_signal(signal.SIGTERM)
+
+    lines: list[str] = []
+    with (
+        httpx.Client(timeout=60) as client,
+        client.stream(
+            "POST",
+            f"http://127.0.0.1:{process.port}/v1/articles/bulk",
+            content=body(),
+            headers={"Content-Type": "application/x-ndjson"},
+        ) as answer,
+    ):
+        lines += answer.iter_lines()
+    end = json.loads(lines[-1])["summary"]
+    assert not end["complete"]
+    assert end["problem"]["code"] == "stopping"
+    assert process.process.wait(60) == 0
+    written = end["articles"]
+    assert end["next_line"] == written + 1
+    assert written >= 50
+    assert written % 50 == 0
+    with Deduplicator.open(str(tmp_path / "news.db")) as deduplicator:
+        assert deduplicator.store.stats()["documents"] == written
+        assert deduplicator.store.check() == []
+    for line in process.log().splitlines():
+        assert {"time", "level", "event"} <= set(json.loads(line))
+
+
+def test_ctrl_c_ends_it_and_its_workers(process: Process) -> None:
+    page = f"<html><body><article><p>{FERRY}</p></article></body></html>"
+    url = f"http://127.0.0.1:{process.port}/v1/articles"
+    assert httpx.post(url, json={"id": "p", "html": page}, timeout=60).status_code == 201
+    pid = process.process.pid
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    process.process.send_signal(signal.SIGINT)
+    assert process.process.wait(60) == 0
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{child}").exists() for child in children):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_without_keys_it_does_not_listen_elsewhere(tmp_path: Path, host: str) -> None:
+    command = [sys.executable, "-m", "esdedup", "serve", "--store", str(tmp_path / "a.db")]
+    done = subprocess.run(
+        [*command, "--host", host], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "keys" in done.stderr
+    empty = subprocess.run(
+        [*command, "--host", host, "--keys", str(tmp_path / "none.json")],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert empty.returncode == 2
+    assert re.search(r"has no keys", empty.stderr)
+
+
+def test_what_cannot_be_served_is_said(process: Process, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "esdedup", "serve", "--store", str(tmp_path / "none.db")]
+    taken = subprocess.run(
+        [*command, "--port", str(process.port)], capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (taken.returncode, "cannot listen" in taken.stderr) == (2, True)
+    missing = subprocess.run(
+        [*command, "--read-only"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (missing.returncode, "no store" in missing.stderr) == (4, True)
+
+
+def test_keys_by_command(tmp_path: Path) -> None:
+    file = str(tmp_path / "keys.json")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "esdedup", "keys", *arguments, "--keys", file]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    key = run("add", "crawler", "--scope", "write").stdout.strip()
+    assert re.fullmatch(r"esdedup_crawler_[\w-]{43}", key)
+    assert run("add", "crawler").returncode == 2
+    listed = json.loads(run("list", "--json").stdout)
+    assert (listed["name"], listed["scope"]) == ("crawler", "write")
+    assert run("revoke", "crawler").returncode == 0
+    assert run("revoke", "crawler").returncode == 2

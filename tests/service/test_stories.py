@@ -1,0 +1,114 @@
+"""Similar news, stories, events and a person's word, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from esdedup.service.keys import add_key
+from tests.newsdesk import ferry_stories
+from tests.service.conftest import BRIDGE, FERRY, Running, Start
+
+
+def tellings(begin: datetime) -> list[dict[str, Any]]:
+    """Twenty articles about one thing, each in words of its own, within three hours."""
+    return [document.to_json() for document in ferry_stories(20, start=begin, minutes=9)]
+
+
+def bulk(service: Running, articles: list[dict[str, Any]]) -> None:
+    answer = service.bulk("\n".join(map(json.dumps, articles)))
+    assert json.loads(answer.text.splitlines()[-1])["summary"]["complete"]
+
+
+def test_a_story_from_its_first_article_on(service: Running) -> None:
+    found = service.client.get("/v1/story", params={"id": "b"}).json()
+    assert (found["story"], found["articles"]) == ("a", 3)
+    assert len(found["versions"]) == 2
+    assert service.client.get("/v1/story", params={"id": "none"}).status_code == 404
+
+
+def test_similar_news(start: Start) -> None:
+    service = start()
+    bulk(service, [*tellings(datetime(2024, 3, 3, 8, tzinfo=UTC)), {"id": "x", "text": BRIDGE}])
+    stored = service.client.get("/v1/similar", params={"id": "ferry0", "size": 3}).json()
+    assert 1 <= len(stored["similar"]) <= 3
+    assert all(one["id"].startswith("ferry") for one in stored["similar"])
+    text = service.post("/v1/similar", {"text": tellings(datetime.now(UTC))[1]["text"]}).json()
+    assert text["similar"]
+
+
+def test_events(start: Start) -> None:
+    service = start()
+    bulk(service, tellings(datetime.now(UTC) - timedelta(hours=2)))
+    found = service.client.get("/v1/events").json()
+    assert found["total"] == 1
+    (event,) = found["events"]
+    assert event["articles"] == 20
+    whole = service.client.get("/v1/event", params={"id": event["id"]}).json()
+    assert whole["sub_stories"]
+    assert service.client.get("/v1/event", params={"id": "none"}).status_code == 404
+    assert service.client.get("/v1/events", params={"since": "soon"}).status_code == 400
+
+
+def test_events_as_they_happen(start: Start) -> None:
+    service = start(events_seconds=0.1)
+    service.post("/v1/articles", {"id": "x", "text": BRIDGE})
+    seen: list[str] = []
+    listening = threading.Event()
+
+    def listen() -> None:
+        with (
+            httpx.Client(timeout=60) as client,
+            client.stream("GET", f"http://127.0.0.1:{service.port}/v1/events/stream") as answer,
+        ):
+            assert answer.headers["Content-Type"].startswith("text/event-stream")
+            for line in answer.iter_lines():
+                listening.set()
+                seen.append(line)
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    assert listening.wait(30)
+    time.sleep(1)  # for the first look, which tells nothing
+    bulk(service, tellings(datetime.now(UTC) - timedelta(hours=2)))
+    deadline = time.monotonic() + 30
+    while not any(line.startswith("data: ") for line in seen) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    service.app.state.service.stop()  # which ends the stream
+    thread.join(30)
+    assert not thread.is_alive()
+    (first, *_) = [line.removeprefix("data: ") for line in seen if line.startswith("data: ")]
+    assert json.loads(first)["event"]["articles"] >= 15
+
+
+def test_groups_by_hand_and_back(start: Start, tmp_path: Path) -> None:
+    keys = tmp_path / "keys.json"
+    service = start(keys_file=keys, key=add_key(keys, "editor", "write"))
+    for id_, text in (("a", FERRY), ("b", FERRY), ("d", BRIDGE)):
+        service.post("/v1/articles", {"id": id_, "text": text})
+
+    def group(id_: str) -> str:
+        shown = service.client.get("/v1/articles", params={"id": id_}).json()
+        return str(shown["decision"]["group"])
+
+    assert service.post("/v1/corrections/split", {"ids": ["a", "b"]}).status_code == 200
+    assert group("b") == "b"
+    said = service.client.get("/v1/corrections").json()["said"]
+    assert [(one["kind"], one["by"]) for one in said] == [("different", "editor")]
+    clash = service.post("/v1/corrections/merge", {"ids": ["a", "b"]})
+    assert (clash.status_code, clash.json()["type"]) == (409, "urn:esdedup:problem:contradiction")
+    service.post("/v1/corrections/forget", {"ids": ["a", "b"]})
+    assert group("b") == "a"
+    service.post("/v1/corrections/merge", {"ids": ["a", "d"], "by": "somebody else"})
+    assert group("d") == "a"
+    service.post("/v1/corrections/forget", {"ids": ["a", "d"]})
+    assert group("d") == "d"
+    assert service.post("/v1/corrections/pin", {"id": "b"}).status_code == 200
+    assert group("a") == "b"
+    assert service.post("/v1/corrections/pin", {"id": "none"}).status_code == 404

@@ -1,0 +1,224 @@
+"""The verbs of the command line, over HTTP, against a real service."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esdedup.service import schemas
+from tests.service.conftest import BRIDGE, FERRY, Running, Start
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_one_article_is_indexed_and_decided(start: Start) -> None:
+    service = start()
+    first = service.post("/v1/articles", {"id": "a", "text": FERRY})
+    assert (first.status_code, first.json()["role"]) == (201, "original")
+    copy = service.post("/v1/articles", {"id": "b", "text": FERRY + " More soon."}).json()
+    assert (copy["role"], copy["group"], copy["evidence"][0]["other"]) == ("duplicate", "a", "a")
+    schemas.OutcomeOut.model_validate(copy)
+    again = service.post("/v1/articles", {"id": "b", "text": FERRY + " More soon."})
+    assert (again.status_code, again.json()["status"]) == (200, "unchanged")
+    assert service.client.get("/v1/stats").json()["roles"]["duplicate"] == 1
+
+
+def test_a_page_is_extracted(start: Start) -> None:
+    page = f"<html><head><title>Fire</title></head><body><article><p>{FERRY}</p></article></body>"
+    found = start().post("/v1/articles", {"id": "p", "html": page}).json()
+    assert (found["role"], found["status"]) == ("original", "new")
+
+
+def test_a_page_without_an_article_waits_in_the_quarantine(start: Start) -> None:
+    service = start()
+    found = service.post("/v1/articles", {"id": "p", "html": "<html><body></body></html>"}).json()
+    assert (found["role"], found["status"]) == ("unprocessed", "failed")
+    waiting = service.client.get("/v1/quarantine").json()
+    assert [f["id"] for f in waiting["failures"]] == ["p"]
+    retried = service.client.post("/v1/quarantine/retry").json()
+    assert (retried["tried"], retried["succeeded"]) == (1, 0)
+
+
+def test_check_writes_nothing(service: Running) -> None:
+    before = service.client.get("/v1/stats").json()
+    found = service.post("/v1/check", {"text": FERRY.replace("12", "19")}).json()
+    schemas.DecisionOut.model_validate(found)
+    assert found["role"] == "update"
+    assert found["evidence"][0]["numbers"][0][1] == "19"
+    assert service.client.get("/v1/stats").json() == before
+
+
+def test_streams_are_answered_line_by_line(start: Start) -> None:
+    service = start()
+    records = [{"id": str(i), "text": f"{BRIDGE} {FERRY}"} for i in range(30)]
+    body = "\n".join(map(json.dumps, records)) + '\nno json\n\n[1]\n{"id": "last", "title": "x"}'
+    *answers, end = lines_of(service.bulk(body).text)
+    assert [a["line"] for a in answers] == [*range(1, 32), 33, 34]
+    assert [a["status"] for a in answers] == ["new"] * 30 + ["failed"] * 3
+    assert end["summary"]["complete"]
+    assert end["summary"]["roles"] == {"original": 1, "duplicate": 29, "unprocessed": 3}
+    assert service.client.get("/v1/quarantine").json()["total"] == 3
+
+
+def test_a_client_may_send_everything_before_it_reads(start: Start) -> None:
+    """Answers larger than any socket's buffers must not stop the reading."""
+    service = start()
+    record = {"text": FERRY, "note": "x" * 200}
+    body = "".join(json.dumps({"id": f"{i:05}" * 100, **record}) + "\n" for i in range(3_500))
+    *answers, end = lines_of(service.bulk(body).text)
+    assert end["summary"] == {
+        "complete": True,
+        "articles": 3_500,
+        "roles": {"original": 1, "duplicate": 3_499},
+        "statuses": {"new": 3_500},
+    }
+    assert len(answers) == 3_500
+
+
+@pytest.mark.parametrize("how", ["get", "post"])
+def test_search_folds(service: Running, how: str) -> None:
+    asked: dict[str, Any] = {"words": "ferry", "size": 5}
+    if how == "get":
+        answer = service.client.get("/v1/search", params=asked | {"expand": "true"})
+    else:
+        answer = service.post("/v1/search", asked | {"expand": True})
+    found = answer.json()
+    schemas.PageOut.model_validate(found)
+    assert found["total"]["stories"] == 2  # the update stays visible
+    assert found["total"]["articles"] == 3
+    hit = next(h for h in found["hits"] if h["group"] == "a")
+    assert hit["copies"] == 1
+    assert len(hit["folded"]) == 1
+
+
+def test_search_by_story_filters_and_facets(service: Running) -> None:
+    asked = {"words": "ferry", "by": "story", "facets": ["source"]}
+    found = service.post("/v1/search", asked).json()
+    assert found["total"]["stories"] == 1
+    assert {b["value"] for b in found["facets"][0]["buckets"]} == {"Wire", "Daily"}
+    linked = service.client.get("/v1/search", params={"words": "ferry", "filter": "source=Daily"})
+    assert [hit["id"] for hit in linked.json()["hits"]] == ["b"]
+
+
+def test_search_without_texts(service: Running) -> None:
+    found = service.client.get("/v1/search", params={"words": "ferry", "texts": "false"}).json()
+    assert found["hits"][0]["snippet"]
+    assert "text" not in found["hits"][0]
+
+
+def test_search_goes_on_by_cursor(service: Running) -> None:
+    seen: list[str] = []
+    asked: dict[str, Any] = {"words": None, "filters": {"source": ["Wire", "Daily"]}, "size": 1}
+    page = service.post("/v1/search", {**asked, "deep": True}).json()
+    while page["hits"]:
+        seen += [hit["group"] for hit in page["hits"]]
+        if page.get("cursor") is None:
+            break
+        page = service.post("/v1/search", {**asked, "cursor": page["cursor"]}).json()
+    assert sorted(seen) == ["a", "c", "d"]
+
+
+def test_explain_tells_why(service: Running) -> None:
+    found = service.client.get("/v1/explain", params={"id": "c"}).json()
+    schemas.ExplanationOut.model_validate(found)
+    assert (found["old"], found["new"]) == ("a", "c")
+    assert found["evidence"]["numbers"][0][:2] == ["12", "17"]
+    assert any(span["kind"] == "changed" for span in found["spans"])
+    alone = service.client.get("/v1/explain", params={"id": "d"})
+    assert alone.json()["type"].endswith("nothing-to-explain")
+
+
+def test_copies_groups_and_members(service: Running) -> None:
+    copies = service.post("/v1/copies", {"text": BRIDGE}).json()["copies"]
+    assert [(c["id"], c["of_here"]) for c in copies] == [("d", 1.0)]
+    stored = service.client.get("/v1/copies", params={"id": "a"}).json()["copies"]
+    assert {c["id"] for c in stored} >= {"b"}
+    groups = service.client.get("/v1/groups").json()["groups"]
+    assert [(g["group"], g["size"]) for g in groups] == [("a", 2)]
+    members = service.client.get("/v1/group", params={"id": "b", "by": "story"}).json()
+    schemas.MembersOut.model_validate(members)
+    assert [m["id"] for m in members["members"]] == ["a", "b", "c"]
+    paged = service.client.get("/v1/group", params={"id": "b", "size": 1, "offset": 1}).json()
+    assert [m["id"] for m in paged["members"]] == ["b"]
+
+
+def test_any_list_is_folded(service: Running) -> None:
+    items = [
+        {"title": "Ferry fire kills twelve off the coast", "url": "https://one.example/1"},
+        {"title": "Ferry fire kills twelve off the coast", "url": "https://two.example/2"},
+        {"id": "a", "title": "x"},
+        {"id": "b", "title": "y"},
+    ]
+    found = service.post("/v1/fold", {"items": items, "known": True}).json()
+    assert [kept["place"] for kept in found["kept"]] == [0, 2]
+    assert [folded["rule"] for folded in found["folded"]] == ["headline", "known group"]
+
+
+def test_delete_promotes(start: Start) -> None:
+    service = start()
+    for id_ in ("a", "b"):
+        service.post("/v1/articles", {"id": id_, "text": FERRY})
+    report = service.client.delete("/v1/articles", params={"id": ["a", "unknown"]}).json()
+    assert report == {"deleted": ["a"], "missing": ["unknown"], "promoted": ["b"]}
+    assert service.client.get("/v1/articles", params={"id": "a"}).status_code == 404
+
+
+def test_ids_that_are_addresses(start: Start) -> None:
+    service = start()
+    id_ = "https://news.example/a/../b?x=1&y=ü#z"
+    service.post("/v1/articles", {"id": id_, "text": FERRY})
+    shown = service.client.get("/v1/articles", params={"id": id_}).json()
+    assert shown["document"]["id"] == id_
+
+
+def test_health_and_metrics(service: Running) -> None:
+    assert service.client.get("/healthz").json() == {"status": "ok"}
+    assert service.client.get("/readyz").json() == {"status": "ok"}
+    text = service.client.get("/metrics").text
+    for line in (
+        'esdedup_articles_total{role="duplicate"} 1',
+        'esdedup_store_articles{role="original"} 2',
+        "esdedup_hot_keys 0",
+        "esdedup_queue_jobs 0",
+        'esdedup_stage_seconds_count{stage="candidates"}',
+        "esdedup_candidates_count",
+        'esdedup_http_requests_total{method="POST",route="/v1/articles",status="201"} 4',
+    ):
+        assert line in text
+
+
+def test_the_page_is_served(service: Running) -> None:
+    page = service.client.get("/")
+    assert page.status_code == 200, "the page is part of the package"
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+    assert service.client.get("/static/index.html").status_code == 200
+
+
+def test_a_reader_only_reads(start: Start) -> None:
+    start().post("/v1/articles", {"id": "a", "text": FERRY})
+    service = start(read_only=True)
+    assert service.client.get("/v1/stats").json()["documents"] == 1
+    refused = service.post("/v1/articles", {"id": "b", "text": FERRY})
+    assert (refused.status_code, refused.json()["type"]) == (403, "urn:esdedup:problem:read-only")
+
+
+def test_every_route_is_documented(service: Running) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "service.md").read_text("utf-8")
+    for path in service.client.get("/openapi.json").json()["paths"]:
+        _, _, last = path.rpartition("/")
+        assert path in page or f"`{last}`" in page, path
+
+
+def test_openapi_describes_every_route_with_examples(service: Running) -> None:
+    made = service.client.get("/openapi.json").json()
+    operations = [op for path in made["paths"].values() for op in path.values()]
+    assert all(op.get("summary") for op in operations)
+    assert "key" in made["components"]["securitySchemes"]
+    for name in ("Article", "SearchIn", "FoldIn", "OutcomeOut", "DecisionOut", "PageOut"):
+        assert made["components"]["schemas"][name]["examples"]

@@ -1,0 +1,154 @@
+"""Groups by hand, the keep rule and retention, on every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from esdedup.curating import forget, merge, pin, split
+from esdedup.errors import Contradiction
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator
+from esdedup.rerooting import reroot
+from esdedup.retention import Rule, expire
+from esdedup.settings import Settings
+from esdedup.stores.bodies import corrections_index
+from esdedup.stores.cluster import ClusterStore
+from tests.stores.conftest import Backend
+from tests.test_linking import DAY_ONE, Article, new_deduplicator
+
+WHOLE = tuple(range(8))
+
+
+def article(id_: str, story: int, day: int, kept: tuple[int, ...] = WHOLE, **more: int) -> Document:
+    source = "agency" if id_ in "by" else "blog"
+    made = Article(story, kept, more.get("dead", 12), 0, day).document(id_)
+    return replace(made, source=source)
+
+
+DOCUMENTS = [
+    article("a", 0, 0),
+    article("b", 0, 1),
+    article("c", 0, 2, tuple(range(7))),
+    article("u", 0, 3, dead=17),
+    article("x", 1, 0, tuple(range(7))),
+    article("y", 1, 9),
+]
+PLAIN = {"a": "a", "b": "a", "c": "a", "u": "u", "x": "x", "y": "x"}
+
+
+@pytest.fixture
+def news(backend: Backend) -> Iterator[Deduplicator]:
+    deduplicator = Deduplicator(backend.open())
+    list(deduplicator.add_many(DOCUMENTS))
+    yield deduplicator
+    store = deduplicator.store
+    if isinstance(store, ClusterStore):
+        store.connection.send(
+            "DELETE", f"/{corrections_index(store.target.index)}?ignore_unavailable=true"
+        )
+
+
+def groups(deduplicator: Deduplicator) -> dict[str, str]:
+    there = deduplicator.store.get_many(d.id for d in DOCUMENTS)
+    return {id_: record.decision.group for id_, record in there.items()}
+
+
+def expected(settings: Settings, *, pinned: str = "") -> dict[str, str]:
+    """The groups of a fresh SQLite store."""
+    with new_deduplicator(settings) as fresh:
+        list(fresh.add_many(DOCUMENTS))
+        if pinned:
+            pin(fresh, pinned)
+        return groups(fresh)
+
+
+def test_words_change_groups_and_are_taken_back(backend: Backend, news: Deduplicator) -> None:
+    assert groups(news) == PLAIN
+    merge(news, ["c", "x"])
+    assert groups(news) == {**dict.fromkeys("abcxy", "a"), "u": "u"}
+    forget(news, ["c", "x"])
+    split(news, ["a", "b"])
+    assert groups(news)["b"] == "b"
+    with pytest.raises(Contradiction):
+        merge(news, ["b", "a"])
+    pin(news, "c")
+    assert groups(news) == {"a": "c", "b": "b", "c": "c", "u": "u", "x": "x", "y": "x"} or (
+        groups(news)["a"] == "c" != groups(news)["b"]
+    )
+    assert news.store.check() == []
+    other = Deduplicator(backend.open())
+    assert other.store.corrections == news.store.corrections
+    list(other.add_many([replace(DOCUMENTS[1], title="b again"), article("d", 0, 4)]))
+    assert groups(other)["b"] != groups(other)["a"]
+    assert other.store.get_many("d")["d"].decision.group in ("b", "c")
+    forget(other, ["a", "b"])
+    forget(other, ["c"])
+    other.delete(["d"])
+    assert groups(other) == PLAIN
+    assert other.store.check() == []
+
+
+def test_who_writes_meanwhile_hears_of_it(backend: Backend, news: Deduplicator) -> None:
+    """A writer that began before a word was said settles what it wrote."""
+    other = Deduplicator(backend.open())
+    mark = other.store.begin()
+    merge(news, ["a", "x"])
+    if not other.store.serial:
+        assert not other.store.undisturbed(mark)
+    late = [article(f"l{n}", 1, 5 + n) for n in range(12)]
+    list(other.add_many(late))
+    there = other.store.get_many(d.id for d in late)
+    assert {r.decision.group for r in there.values()} == {"a"}
+
+
+@pytest.mark.parametrize("keep", ["longest", "ranking"])
+def test_rerooting(news: Deduplicator, keep: str) -> None:
+    rule = {"longest": {}, "ranking": {"keep_sources": ("agency",)}}[keep]
+    settings = Settings.from_json({"keep": keep, **rule})
+    told = reroot(news, settings, dry_run=True)
+    assert groups(news) == PLAIN
+    done = reroot(news, settings)
+    assert {c.decision.id for c in done.changes} == {c.decision.id for c in told.changes}
+    assert groups(news) == expected(settings)
+    assert groups(news)["x"] == "y"
+    late = article("z", 1, 10)
+    (outcome,) = [o for o in news.add_many([late]) if o.status == "new"]
+    assert outcome.decision.group == "y"
+    pin(news, "x")
+    news.delete(["z"])
+    assert groups(news) == expected(settings, pinned="x")
+    assert groups(news)["y"] == "x"
+    assert news.store.check() == []
+
+
+def test_windows_hold_whatever_the_order_is(backend: Backend) -> None:
+    settings = Settings.from_json(
+        {"keep": "longest", "candidate_window": 2.0, "candidate_windows": ["source:agency=30"]}
+    )
+    news = Deduplicator(backend.open(settings))
+    list(news.add_many(DOCUMENTS[::-1]))
+    assert groups(news) == expected(settings)
+
+
+def test_retention(news: Deduplicator) -> None:
+    cut = DAY_ONE + timedelta(days=5)
+    frozen = list(expire(news, Rule(cut, keys_only=True)))[-1]
+    assert (frozen.documents, frozen.wholes, frozen.kept) == (4, 1, 1)
+    assert groups(news) == PLAIN
+    records = news.store.get_many("aby")
+    assert not records["a"].signature.keys
+    assert not records["b"].signature.keys
+    assert records["y"].signature.keys
+    (copy,) = [o for o in news.add_many([article("d", 0, 9)]) if o.status == "new"]
+    assert copy.decision.role == "original", "the old ones find no copies any more"
+    news.delete(["a"])
+    assert groups(news) == {"b": "b", "c": "b", "u": "u", "x": "x", "y": "x"}
+    assert news.store.check() == []
+    gone = list(expire(news, Rule(cut, by=None)))[-1]
+    assert (gone.documents, gone.promoted) == (4, 1)
+    assert groups(news) == {"y": "y"}
+    assert news.store.check() == []

@@ -1,0 +1,37 @@
+"""Statistics of what a store holds are those of the files it was filled from, on every backend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from esdedup.errors import SettingsMismatch
+from esdedup.pipeline import Deduplicator
+from esdedup.settings import Settings
+from esdedup.statistics.counting import articles_of, count
+from esdedup.statistics.countmin import Shape
+from esdedup.statistics.file import write
+from tests.stores.conftest import Backend
+from tests.test_statistics import FOOTER, article
+
+SHAPE = Shape(1 << 12, 4)
+
+
+def test_statistics_of_a_store_and_a_store_with_statistics(
+    backend: Backend, tmp_path: Path
+) -> None:
+    documents = [article(i, site="courier", footer=FOOTER) for i in range(120)]
+    words, other = tmp_path / "own.words", tmp_path / "other.words"
+    version = write(count(documents, Settings(), shape=SHAPE), words)
+    write(count(documents[:110], Settings(), shape=SHAPE), other)
+    alonso = Settings.load(preset="alonso", environment={})
+    news = Deduplicator(backend.open(alonso.with_words(words)))
+    list(news.add_many(documents))
+    assert write(count(articles_of(news.store), Settings(), shape=SHAPE), other) == version
+    record = news.store.get_many(["a7"])["a7"]
+    assert record.signature.format.endswith(f".{version}")
+    write(count(documents[:110], Settings(), shape=SHAPE), other)
+    with pytest.raises(SettingsMismatch, match=rf"statistics of version {version}, and these"):
+        backend.open(alonso.with_words(other))
+    assert backend.open().settings.words_version == version

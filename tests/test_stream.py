@@ -1,0 +1,70 @@
+"""What a stream keeps in memory, against asking everything in turn; the stream itself runs on
+servers (`tests/stores`)."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esdedup.model import Decision, Document, Link, Order, Signature
+from esdedup.stores import Probe, Record
+from esdedup.stream import Unseen
+
+KEYS = st.sets(st.sampled_from("abcdef"), min_size=1, max_size=4)
+NEEDED = {"sketch": 2, "imatch": 1}
+
+
+def record(number: int, moment: int, sketch: set[str], imatch: set[str]) -> Record:
+    id_ = f"d{number}"
+    keys = {
+        "sketch": tuple(sorted(f"s{key}" for key in sketch)),
+        "imatch": tuple(sorted(f"i{key}" for key in imatch)),
+    }
+    signature = Signature("f", keys, np.zeros(0, np.uint32), 1, "")
+    decision = Decision(id_, "duplicate" if number % 3 == 0 else "original", id_, id_)
+    return Record(Document(id_), signature, (moment, id_), moment, decision)
+
+
+RECORDS = st.lists(st.tuples(st.integers(0, 5), KEYS, KEYS), max_size=12).map(
+    lambda rows: [record(n, *row) for n, row in enumerate(rows)]
+)
+
+
+def shared_by_hand(a: Record, b: Record) -> dict[str, int]:
+    counts = {m: len(set(a.signature.keys[m]) & set(b.signature.keys[m])) for m in a.signature.keys}
+    return {method: n for method, n in counts.items() if n >= NEEDED[method]}
+
+
+@given(RECORDS, st.integers(0, 3), st.booleans())
+def test_unseen_documents_are_found_as_a_store_would_find_them(
+    records: list[Record], window: int, attracting_only: bool
+) -> None:
+    unseen = Unseen()
+    for one in records:
+        unseen.add(one, one.decision)
+    assert unseen.ids == {one.document.id for one in records}
+    for one in records:
+        asked = Probe(
+            one.document.id, one.signature.keys, NEEDED, one.order, window, attracting_only
+        )
+        near = [
+            (other, shared)
+            for other in records
+            if (shared := shared_by_hand(one, other))
+            and (not window or abs(other.order[0] - one.order[0]) <= window)
+        ]
+        before = {
+            other.document.id: (shared, other.order, other.decision.link)
+            for other, shared in near
+            if other.order < one.order and (_attracts(other.decision.link) or not attracting_only)
+        }
+        found: dict[str, tuple[object, Order, Link]] = {
+            c.id: (dict(c.shared), c.order, c.link) for c in unseen.before(asked)
+        }
+        assert found == before
+        assert unseen.after(asked) == {o.document.id for o, _ in near if o.order > one.order}
+
+
+def _attracts(link: Link) -> bool:
+    return link.role != "duplicate" or link.branch
