@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: demo test check format bench eval servers soak clean
+.PHONY: demo test check format bench eval servers soak docs clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml
@@ -42,5 +42,12 @@ servers: $(STAMP)  ## real Elasticsearch and OpenSearch on loopback until Ctrl-C
 soak: $(STAMP)  ## several writers at once, 10 seeds on both products
 	$(BIN)/python -m tests.soak
 
+docs: $(VENV)/.docs  ## the documentation as a site in site/, which loads nothing from elsewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build site
