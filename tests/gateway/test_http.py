@@ -19,23 +19,21 @@ from esdedup.gateway import http
 from tests.gateway.running import QUICK, Listener, Running, running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def listener() -> Iterator[Listener]:
     with Listener() as made:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def wire(listener: Listener) -> Iterator[Running]:
-    """A gateway before a listener that is no cluster."""
+    """A gateway before a listener that is no cluster.
+
+    Both anew for each test: what a broken request leaves under way reaches its own listener only.
+    """
     options = {"indices": ("news-*",), "max_body": 1 << 20, "pace": QUICK}
     with running(f"elasticsearch+{listener.url}", **options) as made:
         yield made
-
-
-@pytest.fixture(autouse=True)
-def fresh(listener: Listener) -> None:
-    listener.received.clear()
 
 
 def request(first: str, *headers: str, body: bytes = b"") -> bytes:
