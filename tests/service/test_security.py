@@ -484,7 +484,7 @@ def test_secrets_are_in_no_log_and_no_error(
     start: Start, keys: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     key = made(keys, "read")
-    secret = key.rpartition("_")[2]
+    secret = key[-43:]  # it may have underscores of its own
     service = start(keys_file=keys)
     answers = []
     with caplog.at_level(logging.DEBUG):
