@@ -170,9 +170,10 @@ def _reason(old: Record, new: Record, evidence: Evidence, settings: Settings) ->
         verb = "makes" if evidence.verdict == "duplicate" else "does not make"
         return f"{evidence.measure} measures {evidence.overlap:g}, which {verb} a copy"
     overlap = f"{evidence.measure} {evidence.overlap:.3f}"
+    limit = evidence.thresholds["min_overlap"]
     if evidence.verdict == "different":
-        return f"{overlap} is not above min_overlap {settings.min_overlap:g}"
-    above = f"{overlap} is above min_overlap {settings.min_overlap:g}"
+        return f"{overlap} is not above min_overlap {limit:g}"
+    above = f"{overlap} is above min_overlap {limit:g}"
     if evidence.reason == "numbers":
         return f"{above}, and counts changed in the same context"
     if evidence.reason == "extended":

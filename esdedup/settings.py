@@ -170,7 +170,7 @@ class Settings:
         source="paper 000, Table 1 (dice)",
     )
     min_overlap: float = setting(
-        0.5,
+        0.45,
         "Two documents match where the overlap is above this (r).",
         unit="fraction",
         source="paper 000, Table 2 (.2 to .5)",
@@ -410,7 +410,7 @@ class Settings:
         source="paper 000, section 2.2",
     )
     branch_below: float = setting(
-        0.8,
+        0.9,
         "A direct copy attracts copies of its own where it is less like its closest match than "
         "this (dice of the compared parts).",
         unit="share of shingles",
@@ -447,7 +447,8 @@ class Settings:
     extended_ratio: float = setting(
         1.5,
         "A new text that contains the old one and is more than this many times as long is an "
-        "update (reason `extended`); 0 switches the rule off.",
+        "update (reason `extended`). Where one of two texts is so much longer, `min_overlap` is at "
+        "least .5. 0 switches both rules off.",
         unit="ratio",
         source="esdedup",
         low=0.0,

@@ -16,6 +16,8 @@ from esdedup.model import Evidence, Hashes32, Signature
 from esdedup.numbers import NumberChange, changed_numbers
 from esdedup.settings import Measure, Settings
 
+_HALF = 0.5
+
 
 def verify(
     other: str,
@@ -35,7 +37,8 @@ def verify(
     numbers: tuple[NumberChange, ...] = ()
     verdict: Literal["duplicate", "update", "different"] = "different"
     reason = "overlap"
-    if overlap > settings.min_overlap:
+    needed = needed_overlap(old, new, settings)
+    if overlap > needed:
         verdict = "duplicate"
         numbers = changed_numbers(old.numbers, new.numbers) if settings.number_check else ()
         if numbers:
@@ -50,7 +53,7 @@ def verify(
         of_new=shared / len(b),
         of_old=shared / len(a),
         thresholds={
-            "min_overlap": settings.min_overlap,
+            "min_overlap": needed,
             "max_collisions_by_chance": settings.max_collisions_by_chance,
         },
         verdict=verdict,
@@ -84,6 +87,18 @@ def alike(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:
             if len(a) or len(b):
                 out[i, j] = out[j, i] = dice(count_shared(a, b), len(a), len(b))
     return out
+
+
+def needed_overlap(old: Signature, new: Signature, settings: Settings) -> float:
+    """What the overlap must be above: half at least where one text is clearly longer.
+
+    A long article that quotes less than half of a short one is neither its copy nor its update.
+    """
+    ratio = settings.extended_ratio
+    shorter, longer = sorted((old.words, new.words))
+    if ratio and longer > ratio * shorter:
+        return max(settings.min_overlap, _HALF)
+    return settings.min_overlap
 
 
 def is_extended(old: Signature, new: Signature, of_old: float, settings: Settings) -> bool:

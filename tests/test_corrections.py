@@ -257,7 +257,7 @@ def news() -> Iterable[Deduplicator]:
             made,
             [
                 fire(0, 1, 2, 3, 4, 5, id_="a"),
-                fire(0, 1, 2, 3, 4, 6, day=1, id_="b"),
+                fire(0, 1, 2, 3, 4, 5, day=1, id_="b"),
                 Article(1, tuple(range(8)), 12, 0, 2).document("x"),
                 Article(1, tuple(range(1, 8)), 12, 0, 3).document("y"),
             ],

@@ -81,6 +81,21 @@ def test_an_extended_text(old_words: int, new_words: int, ratio: float, verdict:
     assert (evidence.reason == "extended") == (verdict == "update")
 
 
+@pytest.mark.parametrize("words", [(100, 151), (151, 100)])
+def test_a_long_text_needs_half_of_the_short_one(words: tuple[int, int]) -> None:
+    """A passage quoted in a long article makes it neither a copy nor an update."""
+    old, new = signature(range(100), words[0]), signature(range(53, 200), words[1])
+    settings = Settings(min_overlap=0.4)
+    evidence = verify("o", old, new, settings)
+    assert (evidence.overlap, evidence.verdict) == (0.47, "different")
+    assert evidence.thresholds["min_overlap"] == 0.5
+    of_one_length = verify("o", old, signature(range(53, 200), words[0]), settings)
+    assert (of_one_length.verdict, of_one_length.thresholds["min_overlap"]) == ("duplicate", 0.4)
+    without = verify("o", old, new, Settings(min_overlap=0.4, extended_ratio=0.0))
+    assert without.verdict == "duplicate"
+    assert verify("o", old, new, Settings(min_overlap=0.6)).thresholds["min_overlap"] == 0.6
+
+
 def test_texts_without_a_shingle_match_by_their_exact_words() -> None:
     short = signature([], 2, "ab")
     assert verify("o", short, signature([], 2, "ab"), Settings()).verdict == "duplicate"

@@ -170,7 +170,7 @@ _EVIDENCE: JsonDict = {
     "overlap": 0.8462,
     "of_new": 0.8462,
     "of_old": 0.8462,
-    "thresholds": {"min_overlap": 0.5, "max_collisions_by_chance": 1},
+    "thresholds": {"min_overlap": 0.45, "max_collisions_by_chance": 1},
     "verdict": "update",
     "reason": "numbers",
     "numbers": [["12", "17", "people died coastguard"]],
