@@ -5,7 +5,10 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("signing", "methods", "indexing", "cluster", "searching", "stories", "gateway")
+NAMES = (
+    *("starting", "signing", "methods", "indexing"),
+    *("cluster", "searching", "stories", "gateway"),
+)
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or NAMES:
