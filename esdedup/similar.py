@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from esdedup.errors import SettingsError
 from esdedup.methods import simhash
-from esdedup.model import JSON, Document, Failure, Order, Signature, iso
+from esdedup.model import JSON, Document, Failure, Hashes32, Order, Signature, iso
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
 from esdedup.stores import Probe, Record, Store
@@ -165,7 +165,7 @@ def _similar(
 
 
 def _by_evidence(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
-    words = list(named(own.document, store.settings).values())[:_WORDS]
+    words = list(named(own.document, store.settings, _WORDS).values())
     if not words:
         return [], ["the article has no words that tell what it is about"]
     asked = Asked(
@@ -183,23 +183,26 @@ def _by_evidence(own: _Own, store: Store, span: int, size: int) -> tuple[list[Si
 
 def _ranked(own: _Own, records: Sequence[Record], settings: Settings) -> list[Similar | None]:
     first, *others = topics([own.document, *(r.document for r in records)], settings)
+    shingles = distinct(own.signature.shingles)
     return [
-        _compared(own, record, likeness(first, topic), settings)
+        _compared(own, shingles, record, likeness(first, topic), settings)
         for record, topic in zip(records, others, strict=True)
     ]
 
 
-def _compared(own: _Own, record: Record, topic: float, settings: Settings) -> Similar | None:
-    """None for a copy, and for what is about something else."""
+def _compared(
+    own: _Own, shingles: Hashes32, record: Record, topic: float, settings: Settings
+) -> Similar | None:
+    """None for what is about something else, as most is, and for a copy."""
     signature = record.signature
-    if not own.group and _is_copy(own, record, settings):
-        return None
-    a, b = distinct(own.signature.shingles), distinct(signature.shingles)
-    overlap = dice(count_shared(a, b), len(a), len(b)) if len(a) and len(b) else 0.0
     distance = distance_of(own.signature, signature, settings)
     near = distance is not None and simhash.similar(distance, settings)
     if topic < _SHOWN_FROM * settings.similar_topic and not near:
         return None
+    if not own.group and _is_copy(own, record, settings):
+        return None
+    a, b = shingles, distinct(signature.shingles)
+    overlap = dice(count_shared(a, b), len(a), len(b)) if len(a) and len(b) else 0.0
     apart = abs(own.moment - record.order[0])
     closeness = 0.0 if distance is None else max(0.0, 1 - distance / _UNRELATED)
     evidence = topic + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness

@@ -178,12 +178,12 @@ def _weightiest(hashes: Hashes, weights: NDArray[np.float64]) -> Topic:
 # --- terms as words ----------------------------------------------------------------------------
 
 
-def named(document: Document, settings: Settings) -> dict[int, str]:
+def named(document: Document, settings: Settings, most: int = TERMS) -> dict[int, str]:
     """The terms of an article, the weightiest first, each by the first word that stands for it."""
     batch = Batch([_beginning(document)], settings)
     (topic,) = _topics(batch)
     order = np.lexsort((topic.terms, -topic.weights))
-    terms = topic.terms[order].tolist()
+    terms = topic.terms[order[:most]].tolist()
     if is_known(batch.term_languages[0]):
         hashes = batch.terms.hashes[batch.terms.numbers]
         return {term: batch.mixed_tokens.word(int(p)) for term, p in _first(hashes, terms)}

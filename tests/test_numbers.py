@@ -75,6 +75,8 @@ def changes(old: str, new: str, lang: str = "en") -> list[tuple[str, str]]:
         ("pt", "vinte e dois mortos, dezesseis casos", ["22", "16"]),
         ("nl", "tweeëntwintig doden, 12 duizend huizen", ["22", "12000"]),
         ("zh", "地震造成12人死亡, 1.2万人受灾", ["12", "12000"]),
+        ("ja", "1万2000人が避難し、3億5000万円の被害", ["12000", "350000000"]),
+        ("zh", "约1万2千人受灾，3万 5人受伤", ["12000", "30000", "5"]),
         ("ar", "مقتل ١٢ شخصا", ["12"]),
         ("sv", "tolv döda, 17 skadade", ["17"]),
         (None, "twelve dead, 17 hurt, 1,000 homes, 1.000 barns", ["17", "1000", "1000"]),

@@ -178,8 +178,9 @@ def _read_scales(folded: str, number: Number, lexicon: Lexicon) -> None:
         number.value, power = "1", 3
     number.value = scaled(number.value, power)
     number.end, number.plain = end, False
-    while "." not in number.value and folded[end] in " \u00a0":
-        match = lexicon.number.match(folded, end + 1)
+    while "." not in number.value and (folded[end] in " \u00a0" or lexicon.ideographic):
+        # 1万2000 is written without a space.
+        match = lexicon.number.match(folded, end if lexicon.ideographic else end + 1)
         smaller = read_number(folded, match, lexicon) if match else None
         if smaller is None or "." in smaller.value:
             return

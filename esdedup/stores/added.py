@@ -17,7 +17,7 @@ from esdedup.settings import Settings
 from esdedup.stores import WriteReport, bodies
 from esdedup.stores.connection import path_of
 from esdedup.stores.existing import ExistingIndex, lacking_keys, ours_of, version_of
-from esdedup.stores.rows import RECORD_COLUMNS, record_from
+from esdedup.stores.rows import RECORD_COLUMNS, key_numbers, record_from
 from esdedup.stores.sqlite import SQLiteStore
 
 _STATE = "added-method"
@@ -157,11 +157,11 @@ class AddedRows:
         seq, leader = found["seq"], int(record.decision.link.attracts)
         self._db.executemany(
             "DELETE FROM keys WHERE key = ? AND leader IN (0, 1) AND seq = ?",
-            [(key, seq) for key in addition.waiting.keys],
+            [(key, seq) for key in key_numbers(addition.waiting.keys)],
         )
         self._db.executemany(
             "INSERT OR IGNORE INTO keys VALUES (?, ?, ?)",
-            [(key, leader, seq) for key in addition.keys],
+            [(key, leader, seq) for key in key_numbers(addition.keys)],
         )
         return True
 

@@ -46,6 +46,7 @@ from esdedup.stores.rows import (
     clock,
     decision_columns,
     frozen,
+    key_numbers,
     marks,
     record_from,
     row_of,
@@ -59,7 +60,9 @@ from esdedup.stores.topical import Asked, Clock
 
 _T = TypeVar("_T")
 # Row numbers in 8 bytes each: a key that many articles share must not fill the memory.
-Postings: TypeAlias = "dict[str, array[int]]"
+Postings: TypeAlias = "dict[int, array[int]]"
+# The keys of a probe by method, as numbers.
+Numbers: TypeAlias = dict[str, Sequence[int]]
 
 # Candidates handed to verification; far more than `verified_candidates`.
 _MAX_CANDIDATES = 100
@@ -198,15 +201,17 @@ class SQLiteStore:
 
     def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
         with self._errors():
+            asked = [(probe, _numbers(probe)) for probe in probes]
             postings = {
                 only: self._postings(
-                    [p for p in probes if p.attracting_only == only], attracting_only=only
+                    [numbers for p, numbers in asked if p.attracting_only == only],
+                    attracting_only=only,
                 )
                 for only in {p.attracting_only for p in probes}
             }
             return [
-                self._candidates(probe, _shared(probe, postings[probe.attracting_only]))
-                for probe in probes
+                self._candidates(probe, _shared(probe, numbers, postings[probe.attracting_only]))
+                for probe, numbers in asked
             ]
 
     def _candidates(self, probe: Probe, shared: dict[int, dict[str, int]]) -> list[Candidate]:
@@ -228,23 +233,25 @@ class SQLiteStore:
         found.sort(key=lambda c: (-sum(c.shared.values()), c.order))
         return found[:_MAX_CANDIDATES]
 
-    def _postings(self, probes: Sequence[Probe], *, attracting_only: bool) -> Postings:
-        """Key -> row numbers, of every key of the probes that is stored.
+    def _postings(self, asked: Sequence[Numbers], *, attracting_only: bool) -> Postings:
+        """Key -> row numbers, of every key asked for that is stored.
 
         All keys in their order, so that the tree is walked once from left to right: one probe
         after the other, each key is in another part of it, and the more of it there is the less
-        of it is in the caches of the processor.
+        of it is in the caches of the processor. As JSON they are one statement, read as it is
+        walked; `IN` would first make a tree of them.
         """
-        wanted = sorted({key for p in probes for keys in p.keys.values() for key in keys})
+        wanted = sorted({key for own in asked for keys in own.values() for key in keys})
         which = "leader = 1" if attracting_only else "leader IN (0, 1)"
         postings: Postings = {}
-        for part in chunks(wanted):
-            for key, seq in self._db.execute(
-                f"SELECT key, seq FROM keys WHERE key IN ({marks(part)}) AND {which}", part
-            ):
-                if (rows := postings.get(key)) is None:
-                    rows = postings[key] = array("q")
-                rows.append(seq)
+        for key, seq in self._db.execute(
+            "SELECT k.key, k.seq FROM json_each(?) AS asked "
+            f"CROSS JOIN keys AS k ON k.key = asked.value AND k.{which}",
+            (json.dumps(wanted),),
+        ):
+            if (rows := postings.get(key)) is None:
+                rows = postings[key] = array("q")
+            rows.append(seq)
         return postings
 
     def later(self, probes: Sequence[Probe]) -> set[str]:
@@ -256,9 +263,10 @@ class SQLiteStore:
             asked = [
                 p for p in probes if latest is not None and (not by_time or p.order[0] <= latest)
             ]
-            postings = self._postings(asked, attracting_only=False)
-            for probe in asked:
-                shared = list(_shared(probe, postings))
+            numbers = [_numbers(probe) for probe in asked]
+            postings = self._postings(numbers, attracting_only=False)
+            for probe, own in zip(asked, numbers, strict=True):
+                shared = list(_shared(probe, own, postings))
                 low, high = _bounds(probe, probe.reach)
                 for part in chunks(shared):
                     rows = self._db.execute(
@@ -329,7 +337,7 @@ class SQLiteStore:
                 (key, leads[place], top + 1 + place)
                 for place, r in enumerate(records)
                 for own in r.signature.keys.values()
-                for key in own
+                for key in key_numbers(own)
             ]
             keys.sort()  # neighbours in the tree are written together
             self._db.executemany("INSERT INTO keys VALUES (?, ?, ?)", keys)
@@ -365,7 +373,7 @@ class SQLiteStore:
             self._db.execute(
                 f"UPDATE keys SET leader = ? WHERE key IN ({marks(keys)}) AND leader = ? "
                 "AND seq = ?",
-                (int(leader), *keys, int(not leader), seq),
+                (int(leader), *key_numbers(keys), int(not leader), seq),
             )
 
     def rewrite_many(self, records: Sequence[Record]) -> WriteReport:
@@ -403,14 +411,18 @@ class SQLiteStore:
             leads = int(record.decision.link.attracts)
             self._db.executemany(
                 "INSERT INTO keys VALUES (?, ?, ?)",
-                [(key, leads, row["seq"]) for own in signature.keys.values() for key in own],
+                [
+                    (key, leads, row["seq"])
+                    for own in signature.keys.values()
+                    for key in key_numbers(own)
+                ],
             )
         return True
 
     def _forget_keys(self, seq: int, stored: str) -> None:
         self._db.executemany(
             "DELETE FROM keys WHERE key = ? AND leader IN (0, 1) AND seq = ?",
-            [(key, seq) for own in json.loads(stored).values() for key in own],
+            [(key, seq) for own in json.loads(stored).values() for key in key_numbers(own)],
         )
 
     # --- what people said ----------------------------------------------------------------------
@@ -559,10 +571,14 @@ class SQLiteStore:
         return broken
 
 
-def _shared(probe: Probe, postings: Postings) -> dict[int, dict[str, int]]:
+def _numbers(probe: Probe) -> Numbers:
+    return {method: key_numbers(keys) for method, keys in probe.keys.items()}
+
+
+def _shared(probe: Probe, numbers: Numbers, postings: Postings) -> dict[int, dict[str, int]]:
     """Row number -> method -> shared keys, where a method has enough of them."""
     shared: dict[int, dict[str, int]] = {}
-    for method, keys in probe.keys.items():
+    for method, keys in numbers.items():
         if postings.keys().isdisjoint(keys):  # nearly always
             continue
         counts: Counter[int] = Counter()

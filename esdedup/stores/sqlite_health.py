@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
 from esdedup.settings import Settings
 from esdedup.stores import MANY_HOT_KEYS
+from esdedup.stores.rows import key_numbers
 
 _INVARIANTS = (
     (
@@ -58,6 +60,16 @@ MISPLACED = (
 )
 
 
+def _text_of(number: int, keys: Mapping[str, Sequence[str]]) -> str:
+    """The key of a document that has this number."""
+    return next(
+        key
+        for own in keys.values()
+        for key, its in zip(own, key_numbers(own), strict=True)
+        if its == number
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class SQLiteHealth:
     """What `stats` and `doctor` ask."""
@@ -88,12 +100,16 @@ class SQLiteHealth:
 
     def hot_keys(self, above: int) -> dict[str, int]:
         with self.errors():
+            # The texts of keys are with the documents that have them.
             rows = self.db.execute(
-                """SELECT key, count(*) AS n FROM keys WHERE leader = 1 GROUP BY key
-                   HAVING n > ? ORDER BY n DESC, key LIMIT ?""",
+                """SELECT hot.key, n, d.keys FROM
+                   (SELECT key, count(*) AS n, min(seq) AS seq FROM keys WHERE leader = 1
+                    GROUP BY key HAVING n > ? ORDER BY n DESC, key LIMIT ?) AS hot
+                   JOIN documents d USING (seq)""",
                 (above, MANY_HOT_KEYS),
             )
-            return {row["key"]: row["n"] for row in rows}
+            found = {_text_of(number, json.loads(keys)): n for number, n, keys in rows}
+        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
     def check(self) -> list[str]:
         """The file itself, then the invariants of groups and keys."""

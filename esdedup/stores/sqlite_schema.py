@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from esdedup.errors import StoreCorrupt, StoreError, StoreMissing, StoreUnavailable
-from esdedup.stores.rows import clock
+from esdedup.stores.rows import clock, key_numbers
 
 Mode = Literal["write", "read"]
 
@@ -72,6 +72,19 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE TABLE corrections (
             kind TEXT NOT NULL, ids TEXT NOT NULL, word TEXT NOT NULL, PRIMARY KEY (kind, ids)
         ) WITHOUT ROWID
+        """,
+    ),
+    (
+        # As texts they took half as many pages again, and a lookup is paid by the page.
+        "keys as numbers",
+        """
+        ALTER TABLE keys RENAME TO keys_as_texts;
+        CREATE TABLE keys (
+            key INTEGER NOT NULL, leader INTEGER NOT NULL, seq INTEGER NOT NULL,
+            PRIMARY KEY (key, leader, seq)
+        ) WITHOUT ROWID;
+        INSERT INTO keys SELECT key_number(key), leader, seq FROM keys_as_texts ORDER BY 1, 2, 3;
+        DROP TABLE keys_as_texts;
         """,
     ),
 )
@@ -150,6 +163,7 @@ def tune(db: sqlite3.Connection) -> None:
 
 def migrate(db: sqlite3.Connection) -> None:
     """All that was not applied yet; inside a transaction."""
+    db.create_function("key_number", 1, lambda key: key_numbers([key])[0], deterministic=True)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER)")
     applied = _applied(db)

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from esdedup.errors import DocumentError, EsdedupError, StoreCorrupt, StoreError, StoreUnavailable
 from esdedup.model import Document, Failure
@@ -24,6 +26,7 @@ from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.signing import prepare
 from esdedup.stores import open_store, sqlite_schema
+from esdedup.stores.rows import key_numbers
 from esdedup.stores.sqlite import SQLiteStore
 from tests.stores.test_contract import probe, record
 
@@ -148,6 +151,39 @@ def test_an_older_store_is_brought_up_to_date(older: Path, mode: Literal["write"
     with Deduplicator.open(str(older), mode="read") as deduplicator:
         assert deduplicator.store.stats()["documents"] == 3
         assert deduplicator.store.check() == []
+
+
+def test_keys_of_an_older_store_are_found_and_read(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sketch keys and others, which older stores held as texts."""
+    before = [name for name, _ in sqlite_schema.MIGRATIONS].index("keys as numbers")
+    with monkeypatch.context() as earlier:
+        earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:before])
+        earlier.setattr("esdedup.stores.sqlite.key_numbers", lambda keys: keys)
+        with Deduplicator.open(str(file)) as deduplicator:
+            old = [Document(id="a", text=f"{TEXT} 0"), Document(id="b", text="River floods")]
+            index(deduplicator, *old)
+    db = sqlite3.connect(file)
+    texts = {key for (key,) in db.execute("SELECT key FROM keys")}
+    db.close()
+    assert {key[0] for key in texts} == {"s", "x"}
+    with Deduplicator.open(str(file)) as deduplicator:
+        assert deduplicator.store.check() == []
+        assert set(deduplicator.store.hot_keys(0)) <= texts
+        again = [Document(id="n", text=f"{TEXT} 0"), Document(id="m", text="River floods")]
+        assert {o.decision.role for o in index(deduplicator, *again)} == {"duplicate"}
+
+
+@given(st.lists(st.from_regex("[a-z0-9]{1,3}:[0-9a-f]{1,14}", fullmatch=True), max_size=8))
+def test_numbers_of_keys_do_not_depend_on_their_company(keys: list[str]) -> None:
+    sketch = ["s03:93b9beca16d5", "s99:ffffffffffff", "s00:000000000000"]
+    both = [*sketch, *keys]
+    numbers = key_numbers(both)
+    assert list(numbers) == [key_numbers([key])[0] for key in both]
+    assert len(set(numbers)) == len(set(both))
+    assert list(key_numbers(sketch)) == [0x03093B9BECA16D5, 0x0990FFFFFFFFFFFF, 0]
+    assert all(-(1 << 63) <= number < 1 << 63 for number in numbers)
 
 
 def test_an_older_store_that_cannot_be_written_to(
