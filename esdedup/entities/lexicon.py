@@ -16,10 +16,13 @@ from esdedup.hashing import BASE_MIXED, Hashes
 from esdedup.text import Tokens, code_points
 
 # Places for words seen, a power of two: the vocabulary of some ten thousand articles. A word
-# whose place is taken drives the other out, so that the size is bounded and nothing is searched.
+# whose place is taken drives the other out, so that nothing is searched; the dictionary behind it
+# has both, and is begun anew when it has as many words as there are places (30 MB).
 _PLACES = 1 << 18
 _SHIFT = np.uint64(64 - 18)
 _ODD = np.uint64(0xC4CEB9FE1A85EC53)
+
+Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,10 @@ class Lexicon:
     name_flags: NDArray[np.int64]
 
 
-def flags_of(tokens: Tokens, lexicons: Sequence[Lexicon]) -> NDArray[np.int64]:
-    """Flags of all words, each text in its language."""
+def flags_of(tokens: Tokens, lexicons: Sequence[Lexicon], places: Places) -> NDArray[np.int64]:
+    """Flags of the words at these places, each text in its language."""
     with _lock:
-        return _seen.flags(tokens, lexicons)
+        return _seen.flags(tokens, lexicons, places)
 
 
 def lexicon(lang: str | None) -> Lexicon:
@@ -71,43 +74,41 @@ class _Seen:
     def __init__(self) -> None:
         self._keys = np.zeros(_PLACES, np.uint64)
         self._flags = np.zeros(_PLACES, np.int64)
+        self._by_key: dict[int, int] = {}
 
-    def flags(self, tokens: Tokens, lexicons: Sequence[Lexicon]) -> NDArray[np.int64]:
+    def flags(
+        self, tokens: Tokens, lexicons: Sequence[Lexicon], places: Places
+    ) -> NDArray[np.int64]:
         salts = np.array([one.salt for one in lexicons], np.uint64)
         if len({one.salt for one in lexicons}) == 1:
-            keys = tokens.hashes + salts[0]
+            keys = tokens.hashes[places] + salts[0]
         else:
-            keys = tokens.hashes + np.repeat(salts, np.diff(tokens.first))
-        places = _places(keys)
-        out = self._flags[places]
-        unseen = np.flatnonzero(self._keys[places] != keys)
+            keys = tokens.hashes[places] + np.repeat(salts, np.diff(tokens.first))[places]
+        kept = _kept(keys)
+        out = self._flags[kept]
+        unseen = np.flatnonzero(self._keys[kept] != keys)
         if len(unseen):
-            out[unseen] = self._learnt(tokens, lexicons, keys[unseen], unseen)
+            out[unseen] = self._learnt(tokens, lexicons, keys[unseen], places[unseen])
         return out
 
     def _learnt(
-        self,
-        tokens: Tokens,
-        lexicons: Sequence[Lexicon],
-        keys: Hashes,
-        unseen: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        distinct, one, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        texts = np.searchsorted(tokens.first, unseen[one], side="right") - 1
-        flags = np.fromiter(
-            (
-                lexicons[text].knowledge.flags(tokens.word(word))
-                for word, text in zip(unseen[one].tolist(), texts.tolist(), strict=True)
-            ),
-            np.int64,
-            len(distinct),
-        )
-        places = _places(distinct)
-        self._keys[places], self._flags[places] = distinct, flags
-        return flags[inverse]
+        self, tokens: Tokens, lexicons: Sequence[Lexicon], keys: Hashes, places: Places
+    ) -> list[int]:
+        known = self._by_key
+        if len(known) > _PLACES:
+            known.clear()
+        texts = np.searchsorted(tokens.first, places, side="right") - 1
+        out = []
+        for key, place, text in zip(keys.tolist(), places.tolist(), texts.tolist(), strict=True):
+            if key not in known:
+                known[key] = lexicons[text].knowledge.flags(tokens.word(place))
+            out.append(known[key])
+        kept = _kept(keys)
+        self._keys[kept], self._flags[kept] = keys, out
+        return out
 
 
-def _places(keys: Hashes) -> NDArray[np.int64]:
+def _kept(keys: Hashes) -> Places:
     """By the high bits of a product, on which all bits of the key have their say."""
     return (keys * _ODD >> _SHIFT).view(np.int64)
 
