@@ -97,15 +97,19 @@ def read(
     flags = np.zeros(len(kinds), np.int64)
     near = _near_capitals(kinds, joined)
     flags[near] = flags_of(tokens, lexicons, near)
-    is_kept, is_last = _kept(flags, joined)
+    heads, lasts = _rows(flags, joined)
+    is_kept = np.ones(len(kinds), bool)
+    is_kept[joined] = is_kept[joined - 1] = False
+    is_kept[heads] = True
     for start, end in _headings(tokens, bodies):
-        is_kept[start:end] = is_last[start:end] = False
-    kept, last = np.flatnonzero(is_kept), np.flatnonzero(is_last)
+        is_kept[start:end] = False
+    kept = np.flatnonzero(is_kept)
     first = np.searchsorted(kept, tokens.first)
-    behind = marks[last]
+    marks[heads] = marks[lasts]
+    behind = marks[kept]
     suffix = np.zeros(len(kept), np.int64)
-    endings = np.flatnonzero(last > kept)
-    suffix[endings] = flags[kept[endings] + 1] | SUFFIXED
+    suffixed = heads[(heads < lasts) & is_kept[heads]]
+    suffix[np.searchsorted(kept, suffixed)] = flags[suffixed + 1] | SUFFIXED
     ends = first[1:]
     behind[ends[ends > first[:-1]] - 1] = STOP
     return Words(
@@ -133,17 +137,12 @@ def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
     return np.flatnonzero(near)
 
 
-def _kept(flags: Flags, joined: Places) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _rows(flags: Flags, joined: Places) -> tuple[Places, Places]:
     """Of each row of words joined by apostrophes the one that is kept, and the row's last."""
-    is_kept = np.ones(len(flags), bool)
-    is_last = np.ones(len(flags), bool)
-    is_kept[joined] = False
-    is_last[joined - 1] = False
-    heads = joined[is_kept[joined - 1]] - 1
-    elided = heads[flags[heads] & ELIDED != 0]
-    is_kept[elided] = False
-    is_kept[elided + 1] = True
-    return is_kept, is_last
+    goes_on = np.diff(joined) == 1
+    heads = joined[np.concatenate([joined[:1] >= 0, ~goes_on])] - 1
+    heads += flags[heads] & ELIDED != 0
+    return heads, joined[np.concatenate([~goes_on, joined[:1] >= 0])]
 
 
 def _headings(tokens: Tokens, bodies: Places) -> Iterator[tuple[int, int]]:
@@ -207,8 +206,9 @@ def _simply(text: str) -> str:
     """Right for all but texts with invisible characters or rare letters."""
     if text.isascii():
         return text
-    # The commonest signs that need it by hand: a text in normal form is known at a glance.
-    text = unicodedata.normalize("NFKC", text.replace("\xa0", " ").replace("…", "..."))
+    if not unicodedata.is_normalized("NFKC", text):
+        # The commonest signs that need it by hand: a text in normal form is known at a glance.
+        text = unicodedata.normalize("NFKC", text.replace("\xa0", " ").replace("…", "..."))
     return text.replace("ß", "ss").replace("ẞ", "SS") if "ß" in text or "ẞ" in text else text
 
 
