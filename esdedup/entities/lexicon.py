@@ -15,12 +15,12 @@ from esdedup.entities.gazetteers import Knowledge, code_of, knowledge
 from esdedup.hashing import BASE_MIXED, Hashes
 from esdedup.text import Tokens, code_points
 
-# Places for words seen, a power of two: the vocabulary of some ten thousand articles. A word
-# whose place is taken drives the other out, so that nothing is searched; the dictionary behind it
-# has both, and is begun anew when it has as many words as there are places (30 MB).
+# Places for words seen, a power of two: the vocabulary of some ten thousand articles, in 4 MB.
+# A word has two: one that comes to the first drives what is there to its second, so that the
+# size is bounded and nothing is searched.
 _PLACES = 1 << 18
 _SHIFT = np.uint64(64 - 18)
-_ODD = np.uint64(0xC4CEB9FE1A85EC53)
+_FIRST, _SECOND = np.uint64(0xC4CEB9FE1A85EC53), np.uint64(0xFF51AFD7ED558CCD)
 
 Places = NDArray[np.int64]
 
@@ -33,6 +33,11 @@ class Lexicon:
     salt: int
     names: Hashes  # names of several words, by hash in ascending order
     name_flags: NDArray[np.int64]
+
+    def named(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Flags of names of several words; 0 for what is none."""
+        found = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
+        return np.where(self.names[found] == hashes, self.name_flags[found], 0)
 
 
 def flags_of(tokens: Tokens, lexicons: Sequence[Lexicon], places: Places) -> NDArray[np.int64]:
@@ -74,7 +79,6 @@ class _Seen:
     def __init__(self) -> None:
         self._keys = np.zeros(_PLACES, np.uint64)
         self._flags = np.zeros(_PLACES, np.int64)
-        self._by_key: dict[int, int] = {}
 
     def flags(
         self, tokens: Tokens, lexicons: Sequence[Lexicon], places: Places
@@ -84,33 +88,41 @@ class _Seen:
             keys = tokens.hashes[places] + salts[0]
         else:
             keys = tokens.hashes[places] + np.repeat(salts, np.diff(tokens.first))[places]
-        kept = _kept(keys)
-        out = self._flags[kept]
-        unseen = np.flatnonzero(self._keys[kept] != keys)
-        if len(unseen):
-            out[unseen] = self._learnt(tokens, lexicons, keys[unseen], places[unseen])
+        first = _place(keys, _FIRST)
+        out = self._flags[first]
+        others = np.flatnonzero(self._keys[first] != keys)
+        if len(others):
+            second = _place(keys[others], _SECOND)
+            out[others] = self._flags[second]
+            unseen = others[self._keys[second] != keys[others]]
+            if len(unseen):
+                out[unseen] = self._learnt(tokens, lexicons, keys[unseen], places[unseen])
         return out
 
     def _learnt(
         self, tokens: Tokens, lexicons: Sequence[Lexicon], keys: Hashes, places: Places
-    ) -> list[int]:
-        known = self._by_key
-        if len(known) > _PLACES:
-            known.clear()
+    ) -> NDArray[np.int64]:
+        distinct, one, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        places = places[one]
         texts = np.searchsorted(tokens.first, places, side="right") - 1
-        out = []
-        for key, place, text in zip(keys.tolist(), places.tolist(), texts.tolist(), strict=True):
-            if key not in known:
-                known[key] = lexicons[text].knowledge.flags(tokens.word(place))
-            out.append(known[key])
-        kept = _kept(keys)
-        self._keys[kept], self._flags[kept] = keys, out
-        return out
+        flags = np.fromiter(
+            (
+                lexicons[text].knowledge.flags(tokens.word(place))
+                for place, text in zip(places.tolist(), texts.tolist(), strict=True)
+            ),
+            np.int64,
+            len(distinct),
+        )
+        first = _place(distinct, _FIRST)
+        second = _place(self._keys[first], _SECOND)
+        self._keys[second], self._flags[second] = self._keys[first], self._flags[first]
+        self._keys[first], self._flags[first] = distinct, flags
+        return flags[inverse]
 
 
-def _kept(keys: Hashes) -> Places:
+def _place(keys: Hashes, factor: np.uint64) -> Places:
     """By the high bits of a product, on which all bits of the key have their say."""
-    return (keys * _ODD >> _SHIFT).view(np.int64)
+    return (keys * factor >> _SHIFT).view(np.int64)
 
 
 _seen = _Seen()

@@ -74,6 +74,7 @@ LONGEST_RUN = 12
 _Truths = NDArray[np.bool_]
 _SUFFIXES = SUFFIXED | LOCATIVE | MADE_OF | GENITIVE | OBJECTIVE
 _ODD = np.uint64(BASE_MIXED)
+_APART = np.uint64(0xD6E8FEB86659FD93)  # odd, and no power of the base of words
 _HIGH = np.uint64(48)
 _NO_NAME = np.uint64(2**64 - 1)
 
@@ -200,14 +201,14 @@ def _add_names(
 
 
 def _listed(hashes: Hashes, texts: Places, lexicons: Sequence[Lexicon]) -> Flags:
-    out = np.zeros(len(hashes), np.int64)
     distinct = {one.salt: one for one in lexicons}
+    if len(distinct) == 1:
+        return lexicons[0].named(hashes)
+    out = np.zeros(len(hashes), np.int64)
     salts = np.array([one.salt for one in lexicons], np.uint64)[texts]
     for salt, one in distinct.items():
         own = np.flatnonzero(salts == salt)
-        found = np.minimum(np.searchsorted(one.names, hashes[own]), len(one.names) - 1)
-        is_there = one.names[found] == hashes[own]
-        out[own[is_there]] = one.name_flags[found[is_there]]
+        out[own] = one.named(hashes[own])
     return out
 
 
@@ -409,4 +410,4 @@ def _remembered(
 
 def _in_text(words: Words, places: Places, texts: Places) -> Hashes:
     """A word's hash that is another in every text."""
-    return mix(words.hashes[places] + texts.astype(np.uint64) * _ODD)
+    return words.hashes[places] + texts.astype(np.uint64) * _APART

@@ -126,14 +126,13 @@ def read(
 
 
 def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
-    """The words that rules look at: those with a capital, one before and two behind them, and
-    what stands in or beside a row of words joined by apostrophes, of which one is kept."""
+    """The words that rules look at: those with a capital and beside one, and what stands in or
+    beside a row of words joined by apostrophes, of which one is kept."""
     begun = kinds == CAPITAL
     begun[joined] = True
     near = begun.copy()
     near[:-1] |= begun[1:]
     near[1:] |= begun[:-1]
-    near[2:] |= begun[:-2]
     return np.flatnonzero(near)
 
 
@@ -183,13 +182,11 @@ def _written(
 ) -> tuple[_Codes, Places]:
     """The code points of the batch before folding, each where `tokens.codes` has it folded, and
     where the body of each text begins."""
-    form = _simply
-    forms = [_simply(text) for text in texts]
-    written = _codes(forms)
-    if not _fits(written, tokens):
-        form = aligned
-        forms = [aligned(text) for text in texts]
+    for form in (_simply, _normal, aligned):
+        forms = [form(text) for text in texts]
         written = _codes(forms)
+        if _fits(written, tokens):
+            break
     if not any(titles):
         return written, np.zeros(0, np.int64)
     sizes = np.fromiter(map(len, forms), np.int64, len(forms)) + 1
@@ -203,17 +200,20 @@ def _codes(forms: Sequence[str]) -> _Codes:
 
 
 def _simply(text: str) -> str:
-    """Right for all but texts with invisible characters or rare letters."""
+    """Right for most texts: the commonest signs that folding makes others of."""
     if text.isascii():
         return text
-    if not unicodedata.is_normalized("NFKC", text):
-        # The commonest signs that need it by hand: a text in normal form is known at a glance.
-        text = unicodedata.normalize("NFKC", text.replace("\xa0", " ").replace("…", "..."))
-    return text.replace("ß", "ss").replace("ẞ", "SS") if "ß" in text or "ẞ" in text else text
+    text = text.replace("\xa0", " ").replace("…", "...")
+    return text.replace("ß", "ss").replace("ẞ", "SS")
+
+
+def _normal(text: str) -> str:
+    """Right for all but texts with invisible characters or rare letters."""
+    return _simply(unicodedata.normalize("NFKC", text))
 
 
 def _fits(written: _Codes, tokens: Tokens) -> bool:
-    """Whether each character folds to what is in its place."""
+    """Whether each character is its own normal form and folds to what is in its place."""
     if written.dtype == np.uint8:
         return True
     if len(written) != len(tokens.codes):
@@ -224,7 +224,7 @@ def _fits(written: _Codes, tokens: Tokens) -> bool:
 
 def aligned(text: str) -> str:
     """The text with one character for each of its folded form, invisible ones left out."""
-    text = _simply(text)
+    text = _normal(text)
     if text.isascii():
         return text
     text = _invisible().sub("", text)
@@ -261,7 +261,8 @@ def _folded() -> NDArray[np.uint32]:
     table = np.arange(0x110000, dtype=np.uint32)
     for code in range(0x20000):
         form = fold(chr(code))
-        table[code] = ord(form) if len(form) == 1 else 0xFFFFFFFF
+        is_own = len(form) == 1 and unicodedata.is_normalized("NFKC", chr(code))
+        table[code] = ord(form) if is_own else 0xFFFFFFFF
     return table
 
 

@@ -79,9 +79,10 @@ def matches(measure: float, settings: Settings) -> bool:
 
 def recognised(batch: Batch, ner: str) -> tuple[Words, Spans]:
     """The one place that knows who finds entities: our rules, or a model of spaCy."""
-    lexicons = [lexicon(lang) for lang in batch.languages]
+    by_language = {lang: lexicon(lang) for lang in set(batch.languages)}
+    lexicons = [by_language[lang] for lang in batch.languages]
     pairs = zip(batch.texts, batch.documents, strict=True)
-    titles = [_title(text, document.text) for text, document in pairs]
+    titles = [_title(text, document.text) if document.title else "" for text, document in pairs]
     words = read(batch.mixed_tokens, batch.texts, lexicons, titles)
     if ner.startswith(_SPACY):
         from esdedup.entities.spacy_ner import recognise_many
