@@ -177,9 +177,7 @@ def _marks(tokens: Tokens) -> tuple[Marks, Places]:
 # --- the texts as they are written -------------------------------------------------------------
 
 
-def _written(
-    tokens: Tokens, texts: Sequence[str], titles: Sequence[str]
-) -> tuple[_Codes, Places]:
+def _written(tokens: Tokens, texts: Sequence[str], titles: Sequence[str]) -> tuple[_Codes, Places]:
     """The code points of the batch before folding, each where `tokens.codes` has it folded, and
     where the body of each text begins."""
     for form in (_simply, _normal, aligned):
