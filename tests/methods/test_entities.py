@@ -131,6 +131,17 @@ def test_the_title_is_not_signed(title: str, text: str) -> None:
     assert one == naive_entities.sign(text.strip(), "tr")
 
 
+def test_a_name_of_one_text_says_nothing_in_the_next() -> None:
+    """The polynomials of garanti and garansi differ by the base of words and nothing else."""
+    texts = [
+        "Krediyi Garanti Bankası verdi.",
+        "Dün yapılan açıklamada ise Garansi adına konuşuldu.",
+    ]
+    documents = [Document(id=text, text=text, lang="tr") for text in texts]
+    together = entities.sign(Batch(documents, TWEEZER), TWEEZER)
+    assert together == [naive_entities.sign(text, "tr") for text in texts]
+
+
 def test_an_opening_sentence_without_an_entity_keeps_the_signature() -> None:
     """Analogue of Figure A.9, which Tweezer finds and I-Match does not."""
     opening = "Kentte hayat bu sabah da her zamanki gibi erken saatlerde ve sakin başladı. "
