@@ -101,7 +101,7 @@ def recognise(words: Words, lexicons: Sequence[Lexicon]) -> Spans:
     if not len(large):
         return Spans(large, large, large, large)
     has_suffixes = np.array([one.knowledge.has_suffixes for one in lexicons], bool)[texts]
-    flags = words.flags.copy()
+    flags = words.flags & JUDGED
     begins = _begins(words, large, _close(words, large, has_suffixes), flags)
     starts, ends = large[begins], large[np.append(begins[1:], len(large)) - 1] + 1
     quoted = (words.before(starts) & QUOTE != 0) & (words.behind[ends - 1] & QUOTE != 0)
@@ -109,7 +109,6 @@ def recognise(words: Words, lexicons: Sequence[Lexicon]) -> Spans:
         begins, starts, ends = begins[~quoted], starts[~quoted], ends[~quoted]
     texts = texts[begins]
     _add_names(flags, words, starts, ends, texts, lexicons)
-    flags &= JUDGED
     contexts = _contexts(words, starts, ends, is_initial[begins], has_suffixes[begins])
     with _lock:
         pieces = _judged.pieces(flags, starts, ends, texts, contexts)
@@ -182,7 +181,7 @@ def _add_names(
     sizes = (ends - starts)[long]
     runs = np.repeat(long, sizes)
     within = np.repeat(ends[long] - np.cumsum(sizes), sizes) + np.arange(len(runs))
-    begins = flags[within] & FIRST != 0
+    begins = words.flags[within] & FIRST != 0
     at, limits, texts = within[begins], ends[runs[begins]], texts[runs[begins]]
     hashes = words.hashes[at]
     power = powers(BASE_MIXED, _LONGEST_POWER)
@@ -353,7 +352,7 @@ def _row(piece: Piece) -> tuple[int, int, int, bool, int]:
 
 
 def _keys(flags: Flags, starts: Places, ends: Places, contexts: _Contexts) -> Hashes:
-    words = flags.astype(np.uint64)
+    words = flags.view(np.uint64)
     out = words[starts] * _ODD
     sizes = ends - starts
     out += sizes.astype(np.uint64)

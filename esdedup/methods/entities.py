@@ -132,10 +132,9 @@ def shingles(words: Words, spans: Spans, before: int, after: int) -> Hashes:
 def _beside(words: Words, steps: range, origins: Places, low: Places, high: Places) -> Hashes:
     """Polynomial over the words at these steps; a word beyond the ends of the text counts 0."""
     out = np.zeros(len(origins), np.uint64)
-    last = len(words.hashes) - 1
     for step in steps:
         at = origins + step
-        word = words.hashes[np.clip(at, 0, last)]
+        word = words.hashes.take(at, mode="clip")
         word[(at < low) | (at >= high)] = 0
         out *= _FACTOR
         out += word
