@@ -216,10 +216,7 @@ class Knowledge(NamedTuple):
 
     def flags(self, word: str) -> int:
         """Everything about a word: what the lists have of it, and its form."""
-        flags = self.table.get(word, 0)
-        for flag, words in _FORMS:
-            if word in words:
-                flags |= flag
+        flags = self.table.get(word, 0) | _FORMS.get(word, 0)
         size = len(word)
         if size < 3:
             flags |= BRIEF | (LETTER if size == 1 else 0)
@@ -236,11 +233,12 @@ class Knowledge(NamedTuple):
             return CLUB
         if flags & (GIVEN | SURNAME | PLACE | BODY | WORD | NEVER | NATION | _ANY_END):
             return 0
-        for ending in _UNMARKED:
-            if word.endswith(ending) and len(word) - len(ending) > _SHORTEST_STEM:
-                stem = self.table.get(word.removesuffix(ending), 0)
-                if stem & LARGE and stem & PLACE and not stem & WORD:
-                    return PLACE | LARGE
+        if word.endswith(_UNMARKED):
+            for ending in _UNMARKED:
+                if word.endswith(ending) and len(word) - len(ending) > _SHORTEST_STEM:
+                    stem = self.table.get(word.removesuffix(ending), 0)
+                    if stem & LARGE and stem & PLACE and not stem & WORD:
+                        return PLACE | LARGE
         if _has_end(word, _PLACE_ENDS):
             return PLACE
         return SURNAME if _has_end(word, _SURNAME_ENDS) else 0
@@ -249,17 +247,25 @@ class Knowledge(NamedTuple):
 _ANY_END = PLACE_END | BODY_END | OTHER_END | TITLE
 
 
-def _has_end(word: str, endings: Iterable[str]) -> bool:
-    return any(word.endswith(end) and len(word) - len(end) >= _SHORTEST_STEM for end in endings)
+def _has_end(word: str, endings: tuple[str, ...]) -> bool:
+    return word.endswith(endings, _SHORTEST_STEM)
 
 
-_FORMS = (
+def _forms_of(*lists: tuple[int, Iterable[str]]) -> Table:
+    out: Table = {}
+    for flag, words in lists:
+        for word in words:
+            out[word] = out.get(word, 0) | flag
+    return out
+
+
+_FORMS = _forms_of(
     (CONJUNCTION, _CONJUNCTIONS),
     (ELIDED, _ELIDED),
     (LOCATIVE, _LOCATIVE),
     (MADE_OF, _MADE_OF),
     (OBJECTIVE, _OBJECTIVE),
-    (POSSESSIVE, frozenset("s")),
+    (POSSESSIVE, "s"),
 )
 
 

@@ -15,11 +15,14 @@ from esdedup.entities.gazetteers import Knowledge, code_of, knowledge
 from esdedup.hashing import BASE_MIXED, Hashes
 from esdedup.text import Tokens, code_points
 
-# Places for words seen, a power of two: the vocabulary of some ten thousand articles. A word
-# whose place is taken drives the other out, so that the size is bounded and nothing is searched.
+# Places for words seen, a power of two: the vocabulary of some ten thousand articles, in 4 MB.
+# A word has two: one that comes to the first drives what is there to its second, so that the
+# size is bounded and nothing is searched.
 _PLACES = 1 << 18
 _SHIFT = np.uint64(64 - 18)
-_ODD = np.uint64(0xC4CEB9FE1A85EC53)
+_FIRST, _SECOND = np.uint64(0xC4CEB9FE1A85EC53), np.uint64(0xFF51AFD7ED558CCD)
+
+Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,16 @@ class Lexicon:
     names: Hashes  # names of several words, by hash in ascending order
     name_flags: NDArray[np.int64]
 
+    def named(self, hashes: Hashes) -> NDArray[np.int64]:
+        """Flags of names of several words; 0 for what is none."""
+        found = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
+        return np.where(self.names[found] == hashes, self.name_flags[found], 0)
 
-def flags_of(tokens: Tokens, lexicons: Sequence[Lexicon]) -> NDArray[np.int64]:
-    """Flags of all words, each text in its language."""
+
+def flags_of(tokens: Tokens, lexicons: Sequence[Lexicon], places: Places) -> NDArray[np.int64]:
+    """Flags of the words at these places, each text in its language."""
     with _lock:
-        return _seen.flags(tokens, lexicons)
+        return _seen.flags(tokens, lexicons, places)
 
 
 def lexicon(lang: str | None) -> Lexicon:
@@ -72,44 +80,49 @@ class _Seen:
         self._keys = np.zeros(_PLACES, np.uint64)
         self._flags = np.zeros(_PLACES, np.int64)
 
-    def flags(self, tokens: Tokens, lexicons: Sequence[Lexicon]) -> NDArray[np.int64]:
+    def flags(
+        self, tokens: Tokens, lexicons: Sequence[Lexicon], places: Places
+    ) -> NDArray[np.int64]:
         salts = np.array([one.salt for one in lexicons], np.uint64)
         if len({one.salt for one in lexicons}) == 1:
-            keys = tokens.hashes + salts[0]
+            keys = tokens.hashes[places] + salts[0]
         else:
-            keys = tokens.hashes + np.repeat(salts, np.diff(tokens.first))
-        places = _places(keys)
-        out = self._flags[places]
-        unseen = np.flatnonzero(self._keys[places] != keys)
-        if len(unseen):
-            out[unseen] = self._learnt(tokens, lexicons, keys[unseen], unseen)
+            keys = tokens.hashes[places] + np.repeat(salts, np.diff(tokens.first))[places]
+        first = _place(keys, _FIRST)
+        out = self._flags[first]
+        others = np.flatnonzero(self._keys[first] != keys)
+        if len(others):
+            second = _place(keys[others], _SECOND)
+            out[others] = self._flags[second]
+            unseen = others[self._keys[second] != keys[others]]
+            if len(unseen):
+                out[unseen] = self._learnt(tokens, lexicons, keys[unseen], places[unseen])
         return out
 
     def _learnt(
-        self,
-        tokens: Tokens,
-        lexicons: Sequence[Lexicon],
-        keys: Hashes,
-        unseen: NDArray[np.int64],
+        self, tokens: Tokens, lexicons: Sequence[Lexicon], keys: Hashes, places: Places
     ) -> NDArray[np.int64]:
         distinct, one, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        texts = np.searchsorted(tokens.first, unseen[one], side="right") - 1
+        places = places[one]
+        texts = np.searchsorted(tokens.first, places, side="right") - 1
         flags = np.fromiter(
             (
-                lexicons[text].knowledge.flags(tokens.word(word))
-                for word, text in zip(unseen[one].tolist(), texts.tolist(), strict=True)
+                lexicons[text].knowledge.flags(tokens.word(place))
+                for place, text in zip(places.tolist(), texts.tolist(), strict=True)
             ),
             np.int64,
             len(distinct),
         )
-        places = _places(distinct)
-        self._keys[places], self._flags[places] = distinct, flags
+        first = _place(distinct, _FIRST)
+        second = _place(self._keys[first], _SECOND)
+        self._keys[second], self._flags[second] = self._keys[first], self._flags[first]
+        self._keys[first], self._flags[first] = distinct, flags
         return flags[inverse]
 
 
-def _places(keys: Hashes) -> NDArray[np.int64]:
+def _place(keys: Hashes, factor: np.uint64) -> Places:
     """By the high bits of a product, on which all bits of the key have their say."""
-    return (keys * _ODD >> _SHIFT).view(np.int64)
+    return (keys * factor >> _SHIFT).view(np.int64)
 
 
 _seen = _Seen()

@@ -74,6 +74,9 @@ LONGEST_RUN = 12
 _Truths = NDArray[np.bool_]
 _SUFFIXES = SUFFIXED | LOCATIVE | MADE_OF | GENITIVE | OBJECTIVE
 _ODD = np.uint64(BASE_MIXED)
+_APART = np.uint64(0xD6E8FEB86659FD93)  # odd, and no power of the base of words
+_HIGH = np.uint64(48)
+_NO_NAME = np.uint64(2**64 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +91,8 @@ class Spans:
 
 def recognise(words: Words, lexicons: Sequence[Lexicon]) -> Spans:
     """Entities of all texts in their order, none within another."""
-    is_capital = words.kinds == CAPITAL
-    capital = np.flatnonzero(is_capital)
-    counts = _counts(words, is_capital)
+    capital = np.flatnonzero(words.kinds == CAPITAL)
+    counts = _counts(words, capital)
     texts = np.repeat(np.arange(len(counts)), counts)
     is_initial = _are_initial(words, capital)
     is_large = ~(is_initial & (words.flags[capital] & NEVER != 0))
@@ -99,7 +101,7 @@ def recognise(words: Words, lexicons: Sequence[Lexicon]) -> Spans:
     if not len(large):
         return Spans(large, large, large, large)
     has_suffixes = np.array([one.knowledge.has_suffixes for one in lexicons], bool)[texts]
-    flags = words.flags.copy()
+    flags = words.flags & JUDGED
     begins = _begins(words, large, _close(words, large, has_suffixes), flags)
     starts, ends = large[begins], large[np.append(begins[1:], len(large)) - 1] + 1
     quoted = (words.before(starts) & QUOTE != 0) & (words.behind[ends - 1] & QUOTE != 0)
@@ -107,7 +109,6 @@ def recognise(words: Words, lexicons: Sequence[Lexicon]) -> Spans:
         begins, starts, ends = begins[~quoted], starts[~quoted], ends[~quoted]
     texts = texts[begins]
     _add_names(flags, words, starts, ends, texts, lexicons)
-    flags &= JUDGED
     contexts = _contexts(words, starts, ends, is_initial[begins], has_suffixes[begins])
     with _lock:
         pieces = _judged.pieces(flags, starts, ends, texts, contexts)
@@ -133,14 +134,14 @@ def _close(words: Words, places: Places, has_suffixes: _Truths) -> _Truths:
     return closes
 
 
-def _counts(words: Words, marks: _Truths) -> Places:
-    """How many words of each text are marked."""
-    return np.diff(np.concatenate([[0], np.cumsum(marks)])[words.first])
+def _counts(words: Words, places: Places) -> Places:
+    """How many of these words are in each text."""
+    return np.diff(np.searchsorted(places, words.first))
 
 
 def _shouting(words: Words, capitals: Places) -> _Truths:
     """Of each text; numbers have no capitals and do not count on either side."""
-    counted = np.diff(words.first) - _counts(words, words.kinds == DIGIT)
+    counted = np.diff(words.first) - _counts(words, np.flatnonzero(words.kinds == DIGIT))
     shouts: _Truths = (counted >= FEWEST_WORDS) & (capitals > MOST_CAPITALS * counted)
     return shouts
 
@@ -180,7 +181,7 @@ def _add_names(
     sizes = (ends - starts)[long]
     runs = np.repeat(long, sizes)
     within = np.repeat(ends[long] - np.cumsum(sizes), sizes) + np.arange(len(runs))
-    begins = flags[within] & FIRST != 0
+    begins = words.flags[within] & FIRST != 0
     at, limits, texts = within[begins], ends[runs[begins]], texts[runs[begins]]
     hashes = words.hashes[at]
     power = powers(BASE_MIXED, _LONGEST_POWER)
@@ -199,14 +200,14 @@ def _add_names(
 
 
 def _listed(hashes: Hashes, texts: Places, lexicons: Sequence[Lexicon]) -> Flags:
-    out = np.zeros(len(hashes), np.int64)
     distinct = {one.salt: one for one in lexicons}
+    if len(distinct) == 1:
+        return lexicons[0].named(hashes)
+    out = np.zeros(len(hashes), np.int64)
     salts = np.array([one.salt for one in lexicons], np.uint64)[texts]
     for salt, one in distinct.items():
         own = np.flatnonzero(salts == salt)
-        found = np.minimum(np.searchsorted(one.names, hashes[own]), len(one.names) - 1)
-        is_there = one.names[found] == hashes[own]
-        out[own[is_there]] = one.name_flags[found[is_there]]
+        out[own] = one.named(hashes[own])
     return out
 
 
@@ -351,7 +352,7 @@ def _row(piece: Piece) -> tuple[int, int, int, bool, int]:
 
 
 def _keys(flags: Flags, starts: Places, ends: Places, contexts: _Contexts) -> Hashes:
-    words = flags.astype(np.uint64)
+    words = flags.view(np.uint64)
     out = words[starts] * _ODD
     sizes = ends - starts
     out += sizes.astype(np.uint64)
@@ -374,17 +375,20 @@ def _named(pieces: _Pieces, words: Words) -> Spans:
     doubtful = np.flatnonzero(~pieces.is_firm)
     learnt = np.flatnonzero(pieces.remembered)
     if len(doubtful) and len(learnt):
-        keys, tellers = _remembered(pieces, learnt, words)
         asked = _in_text(words, pieces.starts[doubtful], pieces.texts[doubtful])
-        found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        keys, tellers = _remembered(pieces, learnt, words, asked)
+        found = np.searchsorted(keys, asked)
         is_told = (keys[found] == asked) & (tellers[found] < doubtful)
         kinds[doubtful[is_told]] = kinds[tellers[found[is_told]]]
     kept = np.flatnonzero(kinds >= 0)
     return Spans(pieces.texts[kept], pieces.starts[kept], pieces.ends[kept], kinds[kept])
 
 
-def _remembered(pieces: _Pieces, learnt: Places, words: Words) -> tuple[Hashes, Places]:
-    """Words that names were made of, in order, each with the first such name of its text."""
+def _remembered(
+    pieces: _Pieces, learnt: Places, words: Words, asked: Hashes
+) -> tuple[Hashes, Places]:
+    """Words that names were made of, in order, each with the first such name of its text; few
+    but those asked for, and at the end one of no name."""
     places, tellers = [], []
     bits, bit = pieces.remembered[learnt], 0
     while len(learnt):
@@ -395,10 +399,14 @@ def _remembered(pieces: _Pieces, learnt: Places, words: Words) -> tuple[Hashes, 
         learnt, bits = learnt[bits != 0], bits[bits != 0]
     by = np.concatenate(tellers)
     keys = _in_text(words, np.concatenate(places), pieces.texts[by])
+    is_asked = np.zeros(1 << 16, bool)
+    is_asked[asked >> _HIGH] = True
+    kept = np.flatnonzero(is_asked[keys >> _HIGH])
+    keys, by = keys[kept], by[kept]
     order = np.lexsort((by, keys))
-    return keys[order], by[order]
+    return np.append(keys[order], _NO_NAME), np.append(by[order], len(pieces.kinds))
 
 
 def _in_text(words: Words, places: Places, texts: Places) -> Hashes:
     """A word's hash that is another in every text."""
-    return mix(words.hashes[places] + texts.astype(np.uint64) * _ODD)
+    return words.hashes[places] + texts.astype(np.uint64) * _APART

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -24,6 +24,8 @@ from esdedup.text import Tokens, code_points, fold, tokenise, word_edges
 Places = NDArray[np.int64]
 Flags = NDArray[np.int64]
 Marks = NDArray[np.uint8]
+# Of one byte each where all of a batch is ASCII.
+_Codes = NDArray[np.uint32] | NDArray[np.uint8]
 
 # What may stand between two words; several of them add up.
 SPACE, HYPHEN, DOT, APOSTROPHE, STOP, QUOTE, OTHER, AMPERSAND = (1 << i for i in range(8))
@@ -43,9 +45,10 @@ _SIGNS = {
 class Words:
     """`first[i]:first[i + 1]` are the words of text i; all else is by word.
 
-    `behind` is what stands between a word and the next one of its text, `suffix` what is known of
-    the ending behind a word's apostrophe, 0 without one. `tokens` and `places` lead to the word
-    itself, `written` are the code points of the batch before folding.
+    `flags` are those of words near a capital, 0 elsewhere. `behind` is what stands between a word
+    and the next one of its text, `suffix` what is known of the ending behind a word's apostrophe,
+    0 without one. `tokens` and `places` lead to the word itself, `written` are the code points of
+    the batch before folding.
     """
 
     tokens: Tokens
@@ -56,7 +59,7 @@ class Words:
     suffix: Flags
     kinds: NDArray[np.uint8]
     behind: Marks
-    written: NDArray[np.uint32]
+    written: _Codes
 
     def before(self, places: Places) -> Marks:
         """What stands before these words; a text begins as a sentence does."""
@@ -89,19 +92,24 @@ def read(
     """Of each text the words behind its title (with which it begins, or which is empty);
     `tokens` are those of the texts."""
     written, bodies = _written(tokens, texts, titles)
-    flags = flags_of(tokens, lexicons)
+    kinds = _kinds().take(written[tokens.starts])
     marks, joined = _marks(tokens)
-    kept, last = _kept(tokens, flags, joined)
-    if any(titles):
-        begins = np.repeat(bodies, np.diff(tokens.first))
-        own = tokens.starts >= begins
-        is_own = own[kept]
-        kept, last = kept[is_own], last[is_own]
+    flags = np.zeros(len(kinds), np.int64)
+    near = _near_capitals(kinds, joined)
+    flags[near] = flags_of(tokens, lexicons, near)
+    heads, lasts = _rows(flags, joined)
+    is_kept = np.ones(len(kinds), bool)
+    is_kept[joined] = is_kept[joined - 1] = False
+    is_kept[heads] = True
+    for start, end in _headings(tokens, bodies):
+        is_kept[start:end] = False
+    kept = np.flatnonzero(is_kept)
     first = np.searchsorted(kept, tokens.first)
-    behind = marks[last]
+    marks[heads] = marks[lasts]
+    behind = marks[kept]
     suffix = np.zeros(len(kept), np.int64)
-    endings = np.flatnonzero(last > kept)
-    suffix[endings] = flags[kept[endings] + 1] | SUFFIXED
+    suffixed = heads[(heads < lasts) & is_kept[heads]]
+    suffix[np.searchsorted(kept, suffixed)] = flags[suffixed + 1] | SUFFIXED
     ends = first[1:]
     behind[ends[ends > first[:-1]] - 1] = STOP
     return Words(
@@ -111,23 +119,35 @@ def read(
         hashes=tokens.hashes[kept],
         flags=flags[kept],
         suffix=suffix,
-        kinds=_kinds().take(written[tokens.starts[kept]]),
+        kinds=kinds[kept],
         behind=behind,
         written=written,
     )
 
 
-def _kept(tokens: Tokens, flags: Flags, joined: Places) -> tuple[Places, Places]:
+def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
+    """The words that rules look at: those with a capital and beside one, and what stands in or
+    beside a row of words joined by apostrophes, of which one is kept."""
+    begun = kinds == CAPITAL
+    begun[joined] = True
+    near = begun.copy()
+    near[:-1] |= begun[1:]
+    near[1:] |= begun[:-1]
+    return np.flatnonzero(near)
+
+
+def _rows(flags: Flags, joined: Places) -> tuple[Places, Places]:
     """Of each row of words joined by apostrophes the one that is kept, and the row's last."""
-    is_kept = np.ones(len(flags), bool)
-    is_last = np.ones(len(flags), bool)
-    is_kept[joined] = False
-    is_last[joined - 1] = False
-    heads = joined[is_kept[joined - 1]] - 1
-    elided = heads[flags[heads] & ELIDED != 0]
-    is_kept[elided] = False
-    is_kept[elided + 1] = True
-    return np.flatnonzero(is_kept), np.flatnonzero(is_last)
+    goes_on = np.diff(joined) == 1
+    heads = joined[np.concatenate([joined[:1] >= 0, ~goes_on])] - 1
+    heads += flags[heads] & ELIDED != 0
+    return heads, joined[np.concatenate([~goes_on, joined[:1] >= 0])]
+
+
+def _headings(tokens: Tokens, bodies: Places) -> Iterator[tuple[int, int]]:
+    """First word of each text and of its body, where texts have titles."""
+    begins = np.searchsorted(tokens.starts, bodies)
+    return zip(tokens.first[: len(begins)].tolist(), begins.tolist(), strict=True)
 
 
 def _marks(tokens: Tokens) -> tuple[Marks, Places]:
@@ -157,18 +177,14 @@ def _marks(tokens: Tokens) -> tuple[Marks, Places]:
 # --- the texts as they are written -------------------------------------------------------------
 
 
-def _written(
-    tokens: Tokens, texts: Sequence[str], titles: Sequence[str]
-) -> tuple[NDArray[np.uint32], Places]:
+def _written(tokens: Tokens, texts: Sequence[str], titles: Sequence[str]) -> tuple[_Codes, Places]:
     """The code points of the batch before folding, each where `tokens.codes` has it folded, and
     where the body of each text begins."""
-    form = _simply
-    forms = [_simply(text) for text in texts]
-    written = code_points("\n" + "\n".join(forms) + "\n")
-    if not _fits(written, tokens):
-        form = aligned
-        forms = [aligned(text) for text in texts]
-        written = code_points("\n" + "\n".join(forms) + "\n")
+    for form in (_simply, _normal, aligned):
+        forms = [form(text) for text in texts]
+        written = _codes(forms)
+        if _fits(written, tokens):
+            break
     if not any(titles):
         return written, np.zeros(0, np.int64)
     sizes = np.fromiter(map(len, forms), np.int64, len(forms)) + 1
@@ -176,17 +192,28 @@ def _written(
     return written, 1 + np.cumsum(sizes) - sizes + heads
 
 
+def _codes(forms: Sequence[str]) -> _Codes:
+    text = "\n" + "\n".join(forms) + "\n"
+    return np.frombuffer(text.encode(), np.uint8) if text.isascii() else code_points(text)
+
+
 def _simply(text: str) -> str:
-    """Right for all but texts with invisible characters or rare letters."""
+    """Right for most texts: the commonest signs that folding makes others of."""
     if text.isascii():
         return text
-    # The commonest signs that need it by hand: a text in normal form is known at a glance.
-    text = unicodedata.normalize("NFKC", text.replace("\xa0", " ").replace("…", "..."))
-    return text.replace("ß", "ss").replace("ẞ", "SS") if "ß" in text or "ẞ" in text else text
+    text = text.replace("\xa0", " ").replace("…", "...")
+    return text.replace("ß", "ss").replace("ẞ", "SS")
 
 
-def _fits(written: NDArray[np.uint32], tokens: Tokens) -> bool:
-    """Whether each character folds to what is in its place."""
+def _normal(text: str) -> str:
+    """Right for all but texts with invisible characters or rare letters."""
+    return _simply(unicodedata.normalize("NFKC", text))
+
+
+def _fits(written: _Codes, tokens: Tokens) -> bool:
+    """Whether each character is its own normal form and folds to what is in its place."""
+    if written.dtype == np.uint8:
+        return True
     if len(written) != len(tokens.codes):
         return False
     changed = np.flatnonzero(written != tokens.codes)
@@ -195,7 +222,7 @@ def _fits(written: NDArray[np.uint32], tokens: Tokens) -> bool:
 
 def aligned(text: str) -> str:
     """The text with one character for each of its folded form, invisible ones left out."""
-    text = _simply(text)
+    text = _normal(text)
     if text.isascii():
         return text
     text = _invisible().sub("", text)
@@ -232,7 +259,8 @@ def _folded() -> NDArray[np.uint32]:
     table = np.arange(0x110000, dtype=np.uint32)
     for code in range(0x20000):
         form = fold(chr(code))
-        table[code] = ord(form) if len(form) == 1 else 0xFFFFFFFF
+        is_own = len(form) == 1 and unicodedata.is_normalized("NFKC", chr(code))
+        table[code] = ord(form) if is_own else 0xFFFFFFFF
     return table
 
 

@@ -79,9 +79,10 @@ def matches(measure: float, settings: Settings) -> bool:
 
 def recognised(batch: Batch, ner: str) -> tuple[Words, Spans]:
     """The one place that knows who finds entities: our rules, or a model of spaCy."""
-    lexicons = [lexicon(lang) for lang in batch.languages]
+    by_language = {lang: lexicon(lang) for lang in set(batch.languages)}
+    lexicons = [by_language[lang] for lang in batch.languages]
     pairs = zip(batch.texts, batch.documents, strict=True)
-    titles = [_title(text, document.text) for text, document in pairs]
+    titles = [_title(text, document.text) if document.title else "" for text, document in pairs]
     words = read(batch.mixed_tokens, batch.texts, lexicons, titles)
     if ner.startswith(_SPACY):
         from esdedup.entities.spacy_ner import recognise_many
@@ -131,10 +132,9 @@ def shingles(words: Words, spans: Spans, before: int, after: int) -> Hashes:
 def _beside(words: Words, steps: range, origins: Places, low: Places, high: Places) -> Hashes:
     """Polynomial over the words at these steps; a word beyond the ends of the text counts 0."""
     out = np.zeros(len(origins), np.uint64)
-    last = len(words.hashes) - 1
     for step in steps:
         at = origins + step
-        word = words.hashes[np.clip(at, 0, last)]
+        word = words.hashes.take(at, mode="clip")
         word[(at < low) | (at >= high)] = 0
         out *= _FACTOR
         out += word
