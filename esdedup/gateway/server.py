@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from esdedup.gateway import http, routes
@@ -24,6 +25,7 @@ from esdedup.gateway.folding import Fold
 from esdedup.gateway.http import Head, Headers, HttpError, Pace, UpstreamError
 from esdedup.gateway.newsroom import Newsroom
 from esdedup.gateway.upstream import Link, Upstream, chunked
+from esdedup.gateway.wire import BUFFER, TooLong, Wire
 from esdedup.settings import Settings
 from esdedup.stores.connection import Target
 
@@ -55,15 +57,25 @@ class Options:
     pace: Pace = field(default_factory=Pace)
 
 
-@dataclass(slots=True)
-class Client:
-    """One connection of a caller."""
+class Client(Wire):
+    """One connection of a caller, and the task that serves it."""
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    keeps_alive: bool = True
-    has_begun: bool = False  # whether bytes of the answer went out
-    deadline: float = 0.0  # for the next head; 0 while there is a request
+    task: asyncio.Task[None]
+
+    def __init__(self, serve: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
+        super().__init__()
+        self._serve = serve
+        self.keeps_alive = True
+        self.has_begun = False  # whether bytes of the answer went out
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.task = asyncio.get_running_loop().create_task(self._serve(self))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends the work for a client that goes away, as the engines themselves do."""
+        super().connection_lost(exc)
+        self.task.cancel()
 
 
 @dataclass(slots=True)
@@ -111,26 +123,21 @@ class Gateway:
         self._writes = Writes(self)
         self._reads = Reads(self)
         self._in_hand = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._busy: set[asyncio.Task[None]] = set()
+        self._clients: set[Client] = set()
+        self._busy: set[Client] = set()
         self._server: asyncio.Server | None = None
         self._is_stopping = False
-        self._clients: dict[asyncio.Task[None], Client] = {}
         self._watchdog: asyncio.Task[None] | None = None
 
     # --- life --------------------------------------------------------------------------------
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listens; returns the port."""
-        loop = asyncio.get_running_loop()
-
-        def protocol() -> asyncio.Protocol:
-            reader = asyncio.StreamReader(limit=http.BUFFER, loop=loop)
-            return _Protocol(reader, self._accept, loop=loop)
-
         self.newsroom.start()
         self._watchdog = asyncio.create_task(self._watch())
-        self._server = await loop.create_server(protocol, host, port, ssl=tls, backlog=512)
+        self._server = await asyncio.get_running_loop().create_server(
+            partial(Client, self._serve), host, port, ssl=tls, backlog=512
+        )
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self, seconds: float = 30.0) -> None:
@@ -140,17 +147,18 @@ class Gateway:
             self._server.close()
         if self._watchdog is not None:
             self._watchdog.cancel()
-        for task in self._tasks - self._busy:
-            task.cancel()
+        for client in self._clients - self._busy:
+            client.task.cancel()
         if self._busy:
-            await asyncio.wait(self._busy, timeout=seconds)
-        for task in self._tasks:
+            await asyncio.wait({client.task for client in self._busy}, timeout=seconds)
+        left = {client.task for client in self._clients}
+        for task in left:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=1.0)
+        if left:
+            await asyncio.wait(left, timeout=1.0)
         await asyncio.to_thread(self.newsroom.close, seconds)
         self.threads.shutdown(wait=False)
-        await self.upstream.close()
+        self.upstream.close()
         self.cluster.close()
         await asyncio.sleep(0.05)  # connections of clients are closed by the loop itself
 
@@ -159,49 +167,39 @@ class Gateway:
         while True:
             await asyncio.sleep(1.0)
             now = time.monotonic()
-            for client in list(self._clients.values()):
+            for client in self._clients:
                 if client.deadline and now > client.deadline:
-                    client.writer.close()
+                    client.expire()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        protocol = writer.transport.get_protocol()
-        if isinstance(protocol, _Protocol):
-            protocol.task = task
-        self._tasks.add(task)
-        client = self._clients[task] = Client(reader, writer)
+    async def _serve(self, client: Client) -> None:
+        self._clients.add(client)
         try:
-            if len(self._tasks) > _MOST_CONNECTIONS:
+            if len(self._clients) > _MOST_CONNECTIONS:
                 await self._refuse(client, HttpError(503, "too many connections"))
                 return
             while client.keeps_alive and not self._is_stopping:
-                if not await self._one(client, task):
+                if not await self._one(client):
                     return
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the client went away, or was too slow to be told
         except asyncio.CancelledError:
             pass  # the client went away, or the gateway stops
         finally:
-            self._tasks.discard(task)
-            self._busy.discard(task)
-            self._clients.pop(task, None)
-            with contextlib.suppress(Exception):
-                writer.close()
+            self._clients.discard(client)
+            self._busy.discard(client)
+            client.close()
 
     # --- one request -------------------------------------------------------------------------
 
-    async def _one(self, client: Client, task: asyncio.Task[None]) -> bool:
+    async def _one(self, client: Client) -> bool:
         """Whether there was a request."""
         client.has_begun = False
         began, what = time.perf_counter(), "?"
         try:
-            client.deadline = time.monotonic() + _IDLE_SECONDS
-            raw = await _head_bytes(client.reader)
-            client.deadline = 0.0
+            raw = await _head_bytes(client)
             if raw is None:
                 return False
-            self._busy.add(task)
+            self._busy.add(client)
             began = time.perf_counter()
             request = self._request(client, http.parse_request(raw))
             client.keeps_alive = request.head.keeps_alive
@@ -218,7 +216,7 @@ class Gateway:
             client.keeps_alive = False
             await self._refuse(client, HttpError(408, "the request came too slowly"))
         finally:
-            self._busy.discard(task)
+            self._busy.discard(client)
             self.counts["requests"] += 1
             if log.isEnabledFor(logging.DEBUG):
                 log.debug("%s %.1f ms", what, 1000 * (time.perf_counter() - began))
@@ -242,7 +240,7 @@ class Gateway:
 
     async def _status(self, request: Request) -> None:
         """Numbers only: everybody may ask."""
-        async for _ in http.body_of(request.client.reader, request.head, self.options.pace):
+        async for _ in http.body_of(request.client, request.head, self.options.pace):
             pass
         counts = {**self.counts, **self.newsroom.counts, "waiting": self.newsroom.waiting}
         body = json.dumps({"status": "ok", **counts}).encode() + b"\n"
@@ -254,7 +252,7 @@ class Gateway:
         """As it came: a small body at once, a large one in pieces while the answer may come."""
         head, headers = request.head, request.headers
         self.counts["passed"] += 1
-        if head.framing == "none" or (head.framing == "length" and head.length <= http.BUFFER):
+        if head.framing == "none" or (head.framing == "length" and head.length <= BUFFER):
             body = await self.small_body(request)
             await self._hand_on_whole(request, headers, body)
         else:
@@ -266,12 +264,16 @@ class Gateway:
         if not head.length:
             return b""
         await self.continue_(request)
-        async with asyncio.timeout(self.options.pace.pause):
-            return await request.client.reader.readexactly(head.length)
+        client = request.client
+        client.deadline = time.monotonic() + self.options.pace.pause
+        try:
+            return await client.exactly(head.length)
+        finally:
+            client.deadline = 0.0
 
     async def continue_(self, request: Request) -> None:
         if request.head.get("expect").lower() == "100-continue" and request.head.version == 1:
-            request.client.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     async def _hand_on_whole(self, request: Request, headers: Headers, body: bytes) -> None:
         method = request.head.method
@@ -283,7 +285,7 @@ class Gateway:
                 sent = http.request_bytes(
                     method, request.target, [("Host", link.host), *headers]
                 )  # fmt: skip
-                link.writer.write(sent + body)
+                link.write(sent + body)
                 answer = await link.answer_head(method)
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 link.close()
@@ -303,7 +305,7 @@ class Gateway:
         if is_chunked:
             headers = [*headers, ("Transfer-Encoding", "chunked")]
         lines = http.request_bytes(head.method, request.target, [("Host", link.host), *headers])
-        link.writer.write(lines)
+        link.write(lines)
         sending = asyncio.create_task(self._send_body(request, link, is_chunked))
         answering = asyncio.create_task(link.answer_head(head.method))
         try:
@@ -335,27 +337,27 @@ class Gateway:
             raise error
 
     async def _send_body(self, request: Request, link: Link, is_chunked: bool) -> None:
-        pieces = http.body_of(request.client.reader, request.head, self.options.pace)
+        pieces = http.body_of(request.client, request.head, self.options.pace)
         async for piece in chunked(pieces) if is_chunked else pieces:
-            link.writer.write(piece)
-            await link.writer.drain()
+            link.write(piece)
+            await link.drain()
 
     async def _hand_back(self, request: Request, link: Link, answer: Head) -> None:
         client = request.client
         try:
             self.cluster.saw_product(answer.get("x-elastic-product"))
             headers = http.end_to_end(answer.headers)
-            if answer.framing == "length" and answer.length <= http.BUFFER:
+            if answer.framing == "length" and answer.length <= BUFFER:
                 try:
-                    body = await link.reader.readexactly(answer.length)
+                    body = await link.exactly(answer.length)
                 except asyncio.IncompleteReadError as error:
                     raise UpstreamError("the cluster's answer ended too early") from error
                 self._write_head(request, answer.status, answer.reason, headers, body)
             elif answer.framing in ("none", "length"):
                 self._write_head(request, answer.status, answer.reason, headers)
-                async for piece in http.body_of(link.reader, answer):
-                    client.writer.write(piece)
-                    await client.writer.drain()
+                async for piece in http.body_of(link, answer):
+                    client.write(piece)
+                    await client.drain()
             else:
                 await self._hand_back_chunks(request, link, answer, headers)
         except BaseException:
@@ -363,14 +365,14 @@ class Gateway:
             client.keeps_alive = False
             raise
         self.upstream.give_back(link, answer)
-        await client.writer.drain()
+        await client.drain()
 
     async def _hand_back_chunks(
         self, request: Request, link: Link, answer: Head, headers: Headers
     ) -> None:
         """A short one as a whole: every piece wakes another program up."""
         client, is_old = request.client, request.head.version == 0
-        pieces, held, size = http.body_of(link.reader, answer), [], 0
+        pieces, held, size = http.body_of(link, answer), [], 0
         try:
             async for piece in pieces:
                 held.append(piece)
@@ -389,10 +391,10 @@ class Gateway:
         else:
             headers = [*headers, ("Transfer-Encoding", "chunked")]
         self._write_head(request, answer.status, answer.reason, headers)
-        client.writer.write(b"".join(held) if is_old else http.chunk(b"".join(held)))
+        client.write(b"".join(held) if is_old else http.chunk(b"".join(held)))
         async for piece in pieces if is_old else chunked(pieces):
-            client.writer.write(piece)
-            await client.writer.drain()
+            client.write(piece)
+            await client.drain()
 
     # --- answering ---------------------------------------------------------------------------
 
@@ -402,7 +404,7 @@ class Gateway:
         """A whole answer of our own, or one that was held."""
         kept = [(n, v) for n, v in headers if n.lower() not in ("content-length",)]
         self._write_head(request, status, reason, [*kept, ("content-length", str(len(body)))], body)
-        await request.client.writer.drain()
+        await request.client.drain()
 
     def _write_head(
         self, request: Request, status: int, reason: str, headers: Headers, body: bytes = b""
@@ -412,11 +414,11 @@ class Gateway:
         elif request.head.version == 0:
             headers = [*headers, ("Connection", "keep-alive")]
         request.client.has_begun = True
-        request.client.writer.write(http.answer_bytes(status, reason, headers) + body)
+        request.client.write(http.answer_bytes(status, reason, headers) + body)
 
     async def _refuse(self, client: Client, error: HttpError) -> None:
         """An error in the form that clients of the engines read."""
-        if client.has_begun or client.writer.is_closing():
+        if client.has_begun or client.is_closing:
             return
         self.counts["refused"] += 1
         told = {"type": error.kind, "reason": error.reason}
@@ -429,9 +431,9 @@ class Gateway:
         ]
         if error.status in (429, 503):
             headers.append(("Retry-After", "1"))
-        client.writer.write(http.answer_bytes(error.status, "", headers) + data)
+        client.write(http.answer_bytes(error.status, "", headers) + data)
         with contextlib.suppress(ConnectionError):
-            await client.writer.drain()
+            await client.drain()
             await _linger(client)
 
     # --- bodies held whole -------------------------------------------------------------------
@@ -444,7 +446,7 @@ class Gateway:
         await self.continue_(request)
         pieces, size = [], 0
         try:
-            async for piece in http.body_of(request.client.reader, head, self.options.pace):
+            async for piece in http.body_of(request.client, head, self.options.pace):
                 size += len(piece)
                 self._in_hand += len(piece)
                 self._check_size(size)
@@ -468,41 +470,27 @@ class Gateway:
         self._in_hand -= size
 
 
-class _Protocol(asyncio.StreamReaderProtocol):
-    """Ends the work for a client that goes away, as the engines themselves do."""
-
-    task: asyncio.Task[None] | None = None
-
-    def eof_received(self) -> bool:
-        super().eof_received()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.task is not None:
-            self.task.cancel()
-
-
-async def _head_bytes(reader: asyncio.StreamReader) -> bytes | None:
-    """The next head; None where the client has nothing more to say."""
+async def _head_bytes(client: Client) -> bytes | None:
+    """The next head; None where the client has nothing more to say, or nothing in time."""
+    client.deadline = time.monotonic() + _IDLE_SECONDS
     try:
-        raw = await reader.readuntil(b"\r\n\r\n")
+        raw = await client.until(b"\r\n\r\n", http.MAX_HEAD)
         if raw[:2] == b"\r\n":  # allowed before a request
-            raw = raw[2:] if len(raw) > 4 else await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
+            raw = raw[2:] if len(raw) > 4 else await client.until(b"\r\n\r\n", http.MAX_HEAD)
+    except (asyncio.IncompleteReadError, TimeoutError):
         return None
-    except asyncio.LimitOverrunError as error:
+    except TooLong as error:
         raise HttpError(431, "the head of the request is too long") from error
-    if len(raw) > http.MAX_HEAD:
-        raise HttpError(431, "the head of the request is too long")
+    finally:
+        client.deadline = 0.0
     return raw
 
 
 async def _linger(client: Client) -> None:
     """Read on for a moment: a connection closed with bytes unread loses the answer."""
     with contextlib.suppress(TimeoutError, ConnectionError):
-        if client.writer.can_write_eof():
-            client.writer.write_eof()
+        if client.transport.can_write_eof():
+            client.transport.write_eof()
         async with asyncio.timeout(1.0):
-            while await client.reader.read(http.BUFFER):
+            while await client.read():
                 pass
