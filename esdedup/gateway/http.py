@@ -78,7 +78,9 @@ class Head:
 
     @property
     def keeps_alive(self) -> bool:
-        tokens = _tokens(self.get("connection"))
+        if "connection" not in self.lower:
+            return self.version == 1
+        tokens = _tokens(self.lower["connection"])
         return "close" not in tokens and (self.version == 1 or "keep-alive" in tokens)
 
 
@@ -95,12 +97,10 @@ def parse_request(raw: bytes) -> Head:
     if not target.startswith("/"):
         raise HttpError(400, "only a path is taken as the target of a request")
     head = Head(headers, version, method=method, target=target, lower=lower)
-    others = set(_tokens(lower.get("connection", ""))) - _NAMED_IN_CONNECTION
-    if others:
+    if "connection" in lower and not _NAMED_IN_CONNECTION.issuperset(_tokens(lower["connection"])):
         # To have a header dropped that something in front of us relies on.
         raise HttpError(400, "the Connection header names headers that are to be handed on")
-    hosts = sum(1 for name, _ in headers if name.lower() == "host")
-    if hosts > 1 or (hosts == 0 and version == 1):
+    if version == 1 and "host" not in lower:
         raise HttpError(400, "one Host header is needed")
     _frame(head, default="none")
     return head
@@ -146,8 +146,11 @@ def _parse(raw: bytes) -> tuple[str, Headers, dict[str, str]]:
         value = value.strip(" \t")
         headers.append((name, value))
         key = name.lower()
-        if key in lower and key in ("content-length", "transfer-encoding", "connection"):
-            value = f"{lower[key]},{value}"
+        if key in lower:
+            if key in ("content-length", "transfer-encoding", "connection"):
+                value = f"{lower[key]},{value}"
+            elif key == "host":
+                raise HttpError(400, "one Host header is needed")
         lower[key] = value
     return first, headers, lower
 
@@ -230,6 +233,31 @@ async def body_of(wire: Wire, head: Head, pace: Pace | None = None) -> AsyncIter
             raise HttpError(431, "too many trailers")
     finally:
         wire.deadline = 0.0
+
+
+def whole_chunks(raw: bytes) -> tuple[bytes, int]:
+    """A body in chunks that is there as a whole, and where it ends; IndexError where it is not."""
+    pieces, at = [], 0
+
+    def line() -> bytes:
+        nonlocal at
+        begin, end = at, raw.find(b"\r\n", at)
+        if end < 0:
+            raise IndexError
+        at = end + 2
+        return raw[begin:at]
+
+    while size := _chunk_size(line()):
+        if len(raw) < at + size + 2:
+            raise IndexError
+        pieces.append(raw[at : at + size])
+        at += size
+        if line() != b"\r\n":
+            raise HttpError(400, "malformed chunk")
+    for _ in range(MAX_HEADERS):
+        if line() == b"\r\n":
+            return b"".join(pieces), at
+    raise HttpError(431, "too many trailers")
 
 
 def _chunk_size(line: bytes) -> int:

@@ -57,25 +57,61 @@ class Options:
     pace: Pace = field(default_factory=Pace)
 
 
+Job = Callable[[], Coroutine[Any, Any, None]]
+
+
 class Client(Wire):
-    """One connection of a caller, and the task that serves it."""
+    """One connection of a caller, and the task for what takes more than handing bytes on."""
 
     task: asyncio.Task[None]
 
-    def __init__(self, serve: Callable[[Client], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, gateway: Gateway) -> None:
         super().__init__()
-        self._serve = serve
+        self._gateway = gateway
         self.keeps_alive = True
         self.has_begun = False  # whether bytes of the answer went out
+        self.began, self.what = 0.0, ""  # of the request, for the log
+        self.is_idle = True  # between two requests, or in one whose body is not there yet
+        self.pending: Request | None = None
+        self.link: Link | None = None  # to the cluster, while a request passes without the task
+        self._job: asyncio.Future[Job] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.task = asyncio.get_running_loop().create_task(self._serve(self))
+        self._job = self._loop.create_future()
+        self.task = self._loop.create_task(self._gateway.serve(self))
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.is_idle:
+            self._gateway.consider(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends the work for a client that goes away, as the engines themselves do."""
         super().connection_lost(exc)
+        if self.link is not None:
+            self.link.close()
         self.task.cancel()
+
+    def expire(self) -> None:
+        if not self.is_idle:
+            super().expire()
+        elif self.pending is None:
+            self.task.cancel()
+        else:
+            self.give(partial(_raise, TimeoutError()))
+
+    def give(self, job: Job) -> None:
+        """To the task; there is nothing else under way."""
+        self.is_idle, self.pending, self.deadline = False, None, 0.0
+        if self._job is not None and not self._job.done():
+            self._job.set_result(job)
+
+    async def job(self) -> Job:
+        assert self._job is not None
+        job = await self._job
+        self._job = self._loop.create_future()
+        return job
 
 
 @dataclass(slots=True)
@@ -136,7 +172,7 @@ class Gateway:
         self.newsroom.start()
         self._watchdog = asyncio.create_task(self._watch())
         self._server = await asyncio.get_running_loop().create_server(
-            partial(Client, self._serve), host, port, ssl=tls, backlog=512
+            partial(Client, self), host, port, ssl=tls, backlog=512
         )
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -171,15 +207,19 @@ class Gateway:
                 if client.deadline and now > client.deadline:
                     client.expire()
 
-    async def _serve(self, client: Client) -> None:
+    async def serve(self, client: Client) -> None:
+        """What of a connection's requests does not pass at once."""
         self._clients.add(client)
         try:
             if len(self._clients) > _MOST_CONNECTIONS:
                 await self._refuse(client, HttpError(503, "too many connections"))
                 return
-            while client.keeps_alive and not self._is_stopping:
-                if not await self._one(client):
+            self._begin(client)
+            while True:
+                await self._one(client, await client.job())
+                if not client.keeps_alive or self._is_stopping:
                     return
+                self._begin(client)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the client went away, or was too slow to be told
         except asyncio.CancelledError:
@@ -191,36 +231,60 @@ class Gateway:
 
     # --- one request -------------------------------------------------------------------------
 
-    async def _one(self, client: Client) -> bool:
-        """Whether there was a request."""
-        client.has_begun = False
-        began, what = time.perf_counter(), "?"
+    def _begin(self, client: Client) -> None:
+        """Ready for the next request, which may be there already."""
+        self._busy.discard(client)
+        client.has_begun, client.is_idle = False, True
+        client.deadline = time.monotonic() + _IDLE_SECONDS
+        if client.unread:
+            self.consider(client)
+
+    def consider(self, client: Client) -> None:
+        """What can pass at once does, without a change of tasks; all else is given to the task."""
         try:
-            raw = await _head_bytes(client)
-            if raw is None:
-                return False
-            self._busy.add(client)
-            began = time.perf_counter()
-            request = self._request(client, http.parse_request(raw))
-            client.keeps_alive = request.head.keeps_alive
-            what = f"{request.head.method} {request.route.kind}"
-            await self._handler(request)(request)
+            if client.pending is None:
+                raw = _taken_head(client)
+                if raw is None:
+                    return
+                self._busy.add(client)
+                self.counts["requests"] += 1
+                client.began, client.what = time.perf_counter(), "?"
+                client.pending = self._request(client, http.parse_request(raw))
+                client.what = f"{client.pending.head.method} {client.pending.route.kind}"
+                client.keeps_alive = client.pending.head.keeps_alive
+                client.deadline = time.monotonic() + self.options.pace.pause
+            request = client.pending
+            handler = self._handler(request)
+        except HttpError as error:
+            client.give(partial(_raise, error))
+            return
+        head = request.head
+        if handler != self.hand_on or not _is_small(head) or "expect" in head.lower:
+            client.give(partial(handler, request))
+        elif client.unread >= head.length:
+            if (link := self.upstream.idle()) is None:
+                client.give(partial(handler, request))
+            else:
+                self._pass(request, link)
+
+    def _done(self, client: Client) -> None:
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s %.1f ms", client.what, 1000 * (time.perf_counter() - client.began))
+
+    async def _one(self, client: Client, job: Job) -> None:
+        try:
+            await job()
+            self._done(client)
         except HttpError as error:
             client.keeps_alive = False  # what is left of the body is not read
             await self._refuse(client, error)
         except UpstreamError as error:
             client.keeps_alive = False
-            log.warning("%s: %s", what, error)
+            log.warning("%s: %s", client.what, error)
             await self._refuse(client, HttpError(502, str(error)))
         except TimeoutError:
             client.keeps_alive = False
             await self._refuse(client, HttpError(408, "the request came too slowly"))
-        finally:
-            self._busy.discard(client)
-            self.counts["requests"] += 1
-            if log.isEnabledFor(logging.DEBUG):
-                log.debug("%s %.1f ms", what, 1000 * (time.perf_counter() - began))
-        return True
 
     def _request(self, client: Client, head: Head) -> Request:
         path, query = routes.split_target(head.target)
@@ -250,14 +314,73 @@ class Gateway:
 
     async def hand_on(self, request: Request) -> None:
         """As it came: a small body at once, a large one in pieces while the answer may come."""
-        head, headers = request.head, request.headers
         self.counts["passed"] += 1
-        if head.framing == "none" or (head.framing == "length" and head.length <= BUFFER):
+        if _is_small(request.head):
             body = await self.small_body(request)
-            await self._hand_on_whole(request, headers, body)
+            await self._hand_on_whole(request, body)
         else:
             await self.continue_(request)
-            await self._hand_on_stream(request, headers)
+            await self._hand_on_stream(request, request.headers)
+
+    def _pass(self, request: Request, link: Link) -> None:
+        """With a link at hand. An answer that is not short and whole is left to the task."""
+        client, head = request.client, request.head
+        client.is_idle, client.pending, client.deadline, client.link = False, None, 0.0, link
+        body = client.take(head.length)
+        self.counts["passed"] += 1
+        answer: Head | None = None
+
+        def give(job: Job) -> None:
+            link.on_change = client.link = None
+            client.give(job)
+
+        def go_on() -> None:
+            nonlocal answer
+            try:
+                if answer is None and (answer := link.answer_head_at_hand(head.method)) is None:
+                    if link.is_closing:
+                        give(partial(self._hand_on_again, request, body))
+                    return
+                whole = _body_at_hand(link, answer)
+            except UpstreamError as error:
+                link.close()
+                give(partial(_raise, error))
+                return
+            if whole is None:
+                if link.is_closing or not _may_come_at_once(link, answer):
+                    give(partial(self._hand_back, request, link, answer))
+                return
+            link.on_change = client.link = None
+            self._hand_back_whole(request, answer, whole)
+            self.upstream.give_back(link, answer)
+            if client.is_full:
+                client.give(client.drain)
+                return
+            self._done(client)
+            if not client.keeps_alive or self._is_stopping:
+                client.task.cancel()
+            else:
+                self._begin(client)
+
+        link.on_change = go_on
+        link.write(self._request_bytes(request, link) + body)
+
+    def _request_bytes(self, request: Request, link: Link) -> bytes:
+        headers = [("Host", link.host), *request.headers]
+        return http.request_bytes(request.head.method, request.target, headers)
+
+    def _hand_back_whole(self, request: Request, answer: Head, body: bytes) -> None:
+        self.cluster.saw_product(answer.get("x-elastic-product"))
+        headers = http.end_to_end(answer.headers)
+        if answer.framing == "chunked":
+            headers.append(("content-length", str(len(body))))
+        self._write_head(request, answer.status, answer.reason, headers, body)
+
+    async def _hand_on_again(self, request: Request, body: bytes) -> None:
+        """The cluster closed a link that was idle, perhaps before it saw the request."""
+        if not _is_repeatable(request):
+            raise UpstreamError("the cluster closed the connection")
+        await self._hand_on_whole(request, body)
 
     async def small_body(self, request: Request) -> bytes:
         head = request.head
@@ -275,17 +398,14 @@ class Gateway:
         if request.head.get("expect").lower() == "100-continue" and request.head.version == 1:
             request.client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    async def _hand_on_whole(self, request: Request, headers: Headers, body: bytes) -> None:
+    async def _hand_on_whole(self, request: Request, body: bytes) -> None:
         method = request.head.method
-        repeatable = method in ("GET", "HEAD") or request.route.kind in ("search", "msearch")
+        repeatable = _is_repeatable(request)
         while True:
             link = await self.upstream.take()
             may_repeat = repeatable and not link.is_fresh
             try:
-                sent = http.request_bytes(
-                    method, request.target, [("Host", link.host), *headers]
-                )  # fmt: skip
-                link.write(sent + body)
+                link.write(self._request_bytes(request, link) + body)
                 answer = await link.answer_head(method)
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 link.close()
@@ -352,7 +472,7 @@ class Gateway:
                     body = await link.exactly(answer.length)
                 except asyncio.IncompleteReadError as error:
                     raise UpstreamError("the cluster's answer ended too early") from error
-                self._write_head(request, answer.status, answer.reason, headers, body)
+                self._hand_back_whole(request, answer, body)
             elif answer.framing in ("none", "length"):
                 self._write_head(request, answer.status, answer.reason, headers)
                 async for piece in http.body_of(link, answer):
@@ -470,20 +590,42 @@ class Gateway:
         self._in_hand -= size
 
 
-async def _head_bytes(client: Client) -> bytes | None:
-    """The next head; None where the client has nothing more to say, or nothing in time."""
-    client.deadline = time.monotonic() + _IDLE_SECONDS
+async def _raise(error: Exception) -> None:
+    raise error
+
+
+def _is_small(head: Head) -> bool:
+    return head.framing == "none" or (head.framing == "length" and head.length <= BUFFER)
+
+
+def _is_repeatable(request: Request) -> bool:
+    return request.head.method in ("GET", "HEAD") or request.route.kind in ("search", "msearch")
+
+
+def _taken_head(client: Client) -> bytes | None:
+    """The next head, None as long as it is not there."""
     try:
-        raw = await client.until(b"\r\n\r\n", http.MAX_HEAD)
-        if raw[:2] == b"\r\n":  # allowed before a request
-            raw = raw[2:] if len(raw) > 4 else await client.until(b"\r\n\r\n", http.MAX_HEAD)
-    except (asyncio.IncompleteReadError, TimeoutError):
-        return None
+        raw = client.taken_until(b"\r\n\r\n", http.MAX_HEAD)
+        if raw is not None and raw[:2] == b"\r\n":  # allowed before a request
+            raw = raw[2:] if len(raw) > 4 else client.taken_until(b"\r\n\r\n", http.MAX_HEAD)
     except TooLong as error:
         raise HttpError(431, "the head of the request is too long") from error
-    finally:
-        client.deadline = 0.0
     return raw
+
+
+def _body_at_hand(link: Link, answer: Head) -> bytes | None:
+    """The whole body if it came; None if not, or if it is too long to be held."""
+    if answer.framing in ("none", "length"):
+        return link.take(answer.length) if answer.length <= min(link.unread, BUFFER) else None
+    if answer.framing != "chunked" or link.unread > _HELD or not link.ends_with(b"\r\n\r\n"):
+        return None
+    return link.whole_chunks()
+
+
+def _may_come_at_once(link: Link, answer: Head) -> bool:
+    if answer.framing == "length":
+        return answer.length <= BUFFER
+    return answer.framing == "chunked" and link.unread <= _HELD
 
 
 async def _linger(client: Client) -> None:

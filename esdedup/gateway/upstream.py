@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
@@ -28,23 +28,50 @@ class Link(Wire):
         self.host = host
         self.is_fresh = True
         self.idle_since = 0.0
+        self.on_change: Callable[[], None] | None = None  # of whoever does not wait in a task
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.on_change is not None:
+            self.on_change()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.on_change is not None:
+            self.on_change()
 
     @property
     def is_usable(self) -> bool:
         """Bytes that nobody asked for would be taken for the next answer."""
         is_old = time.monotonic() - self.idle_since > _IDLE_SECONDS
-        return not (is_old or self.is_closing or self.has_unread)
+        return not (is_old or self.is_closing or self.unread)
 
     async def answer_head(self, method: str) -> Head:
         """The final one: what comes before it is between the cluster and us."""
-        while True:
-            try:
-                raw = await self.until(b"\r\n\r\n")
-            except TooLong as error:
-                raise UpstreamError("the head of the cluster's answer is too long") from error
-            head = http.parse_answer(raw, method)
-            if head.status >= 200:
-                return head
+        while (head := self.answer_head_at_hand(method)) is None:
+            await self.more()
+        return head
+
+    def answer_head_at_hand(self, method: str) -> Head | None:
+        try:
+            while (raw := self.taken_until(b"\r\n\r\n")) is not None:
+                head = http.parse_answer(raw, method)
+                if head.status >= 200:
+                    return head
+        except TooLong as error:
+            raise UpstreamError("the head of the cluster's answer is too long") from error
+        return None
+
+    def whole_chunks(self) -> bytes | None:
+        """A body in chunks, if all of it came."""
+        try:
+            body, end = http.whole_chunks(self.peeked())
+        except IndexError:
+            return None
+        except http.HttpError as error:
+            raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
+        self.take(end)
+        return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +93,20 @@ class Upstream:
         self._next = 0
 
     async def take(self, *, fresh: bool = False) -> Link:
-        while self._idle and not fresh:
+        return (None if fresh else self.idle()) or await self._connect()
+
+    def idle(self) -> Link | None:
+        """One that is open already."""
+        while self._idle:
             link = self._idle.pop()
             if link.is_usable:
                 return link
             link.close()
-        return await self._connect()
+        return None
 
     def give_back(self, link: Link, head: Head) -> None:
         whole = head.framing != "until_close" and head.keeps_alive
-        if not whole or link.is_closing or link.has_unread or len(self._idle) >= _MOST_IDLE:
+        if not whole or link.is_closing or link.unread or len(self._idle) >= _MOST_IDLE:
             link.close()
             return
         link.is_fresh, link.idle_since = False, time.monotonic()

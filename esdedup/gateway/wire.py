@@ -27,6 +27,7 @@ class Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.deadline = 0.0  # for whoever waits to read, by the monotonic clock; 0 is none
         self._held = bytearray()
+        self._searched = 0  # of what is held, by the search that goes on
         self._is_paused = False
         self._is_full = False
         self._has_ended = False
@@ -66,8 +67,28 @@ class Wire(asyncio.Protocol):
     # --- reading -----------------------------------------------------------------------------
 
     @property
-    def has_unread(self) -> bool:
-        return bool(self._held)
+    def unread(self) -> int:
+        return len(self._held)
+
+    @property
+    def is_full(self) -> bool:
+        return self._is_full
+
+    def peeked(self) -> bytes:
+        return bytes(self._held)
+
+    def ends_with(self, mark: bytes) -> bool:
+        return self._held.endswith(mark)
+
+    def taken_until(self, mark: bytes, most: int = BUFFER) -> bytes | None:
+        """Up to and with the mark, None as long as it is not there; see `until`."""
+        at = self._held.find(mark, self._searched, most)
+        if at >= 0:
+            return self.take(at + len(mark))
+        if len(self._held) >= most:
+            raise TooLong
+        self._searched = max(0, len(self._held) - len(mark) + 1)
+        return None
 
     def expire(self) -> None:
         """Whoever waits to read gets a TimeoutError."""
@@ -76,29 +97,26 @@ class Wire(asyncio.Protocol):
 
     async def until(self, mark: bytes, most: int = BUFFER) -> bytes:
         """Up to and with the mark; TooLong where it is not among the first `most` bytes."""
-        start = 0
-        while (at := self._held.find(mark, start, most)) < 0:
-            if len(self._held) >= most:
-                raise TooLong
-            start = max(0, len(self._held) - len(mark) + 1)
-            await self._more()
-        return self._take(at + len(mark))
+        while (found := self.taken_until(mark, most)) is None:
+            await self.more()
+        return found
 
     async def exactly(self, size: int) -> bytes:
         """At most BUFFER, which is what is held."""
         while len(self._held) < size:
-            await self._more()
-        return self._take(size)
+            await self.more()
+        return self.take(size)
 
     async def read(self, most: int = BUFFER) -> bytes:
         """What is there, waiting for the first byte; nothing after the end."""
         while not self._held:
             if self._has_ended and self._error is None:
                 return b""
-            await self._more()
-        return self._take(min(most, len(self._held)))
+            await self.more()
+        return self.take(min(most, len(self._held)))
 
-    def _take(self, size: int) -> bytes:
+    def take(self, size: int) -> bytes:
+        self._searched = 0
         if size == len(self._held):
             out, self._held = bytes(self._held), bytearray()
         else:
@@ -109,7 +127,7 @@ class Wire(asyncio.Protocol):
             self.transport.resume_reading()
         return out
 
-    async def _more(self) -> None:
+    async def more(self) -> None:
         if self._error is not None:
             raise self._error
         if self._has_ended:
