@@ -117,9 +117,9 @@ def parse_answer(raw: bytes, method: str) -> Head:
             reason=found[3] or "",
             lower=lower,
         )
-        if method == "HEAD" or head.status in (204, 304) or head.status < 200:
-            return head
         _frame(head, default="until_close")
+        if method == "HEAD" or head.status in (204, 304) or head.status < 200:
+            head.framing, head.length = "none", 0  # whatever was said of it
     except HttpError as error:
         raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
     return head
