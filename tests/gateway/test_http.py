@@ -262,6 +262,9 @@ def test_slow_bodies(wire: Running, listener: Listener) -> None:
     begin = time.monotonic()
     assert status(wire.raw(request(BULK, HOST, NDJSON, "Content-Length: 10", body=b"{"))) == 408
     assert time.monotonic() - begin < 5
+    # One that passes, and of which nothing is sent before it is whole.
+    assert status(wire.raw(request(POST, HOST, "Content-Length: 10", body=b"{"))) == 408
+    assert listener.everything == b""
     good, listener.answer = listener.answer, b""
     with socket.create_connection(("127.0.0.1", wire.port), timeout=5) as line:
         line.sendall(request("POST /o/x HTTP/1.1", HOST, "Transfer-Encoding: chunked"))
@@ -509,3 +512,42 @@ def test_any_split_gives_the_same_requests(bodies: list[bytes], cuts: list[int])
     assert [one.partition(b"\r\n\r\n")[2] for one in sent] == bodies
     assert all(one.startswith(b"POST /other/%d " % n) for n, one in enumerate(sent))
     assert len(answers) == len(bodies)
+
+
+@pytest.mark.parametrize(("method", "told"), [("GET", b"cannot be reached"), ("POST", b"closed")])
+def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> None:
+    """The cluster closes a link just when it is used: it may have done what it was asked."""
+    from esdedup.gateway.server import Client, Gateway, Options
+    from esdedup.stores.connection import Target
+
+    class Closing(Still):
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            asyncio.get_running_loop().call_soon(link.connection_lost, None)
+
+    class Down(Still):
+        said = b""
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            self.said += data
+
+        def can_write_eof(self) -> bool:
+            return False
+
+    async def play() -> bytes:
+        nonlocal link
+        gateway = Gateway(Options(target=Target.parse("elasticsearch+http://127.0.0.1:1")))
+        link = Link("up")
+        link.connection_made(Closing())
+        link.idle_since, link.is_fresh = time.monotonic(), False
+        gateway.upstream._idle.append(link)
+        client, down = Client(gateway), Down()
+        client.connection_made(down)
+        client.data_received(request(f"{method} /x HTTP/1.1", HOST))
+        await asyncio.wait([client.task], timeout=10)
+        gateway.threads.shutdown()
+        return down.said
+
+    link: Link
+    answer = asyncio.run(play())
+    assert status(answer) == 502
+    assert told in answer
