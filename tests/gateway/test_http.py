@@ -521,8 +521,12 @@ def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> No
     from esdedup.stores.connection import Target
 
     class Closing(Still):
+        def __init__(self, link: Link) -> None:
+            super().__init__()
+            self.link = link
+
         def write(self, data: bytes | bytearray | memoryview) -> None:
-            asyncio.get_running_loop().call_soon(link.connection_lost, None)
+            asyncio.get_running_loop().call_soon(self.link.connection_lost, None)
 
     class Down(Still):
         said = b""
@@ -534,10 +538,9 @@ def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> No
             return False
 
     async def play() -> bytes:
-        nonlocal link
         gateway = Gateway(Options(target=Target.parse("elasticsearch+http://127.0.0.1:1")))
         link = Link("up")
-        link.connection_made(Closing())
+        link.connection_made(Closing(link))
         link.idle_since, link.is_fresh = time.monotonic(), False
         gateway.upstream._idle.append(link)
         client, down = Client(gateway), Down()
@@ -547,7 +550,6 @@ def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> No
         gateway.threads.shutdown()
         return down.said
 
-    link: Link
     answer = asyncio.run(play())
     assert status(answer) == 502
     assert told in answer
