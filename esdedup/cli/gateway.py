@@ -140,14 +140,16 @@ async def _serve(options: Options, host: str, port: int, tls: ssl.SSLContext | N
 
 def _install_loop() -> None:
     """uvloop where it is installed: the same, in less time."""
+    import asyncio
     import importlib.util
+    import logging
 
-    if importlib.util.find_spec("uvloop") is not None:
-        import asyncio
+    if importlib.util.find_spec("uvloop") is None:
+        logging.getLogger("esdedup.gateway").info("uvloop is not installed: asyncio's own loop")
+        return
+    import uvloop
 
-        import uvloop
-
-        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
 def _target(url: str) -> Target:

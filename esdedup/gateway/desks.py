@@ -78,7 +78,8 @@ class Desk:
         self.fields = told
         self._names = FieldMap(told)
         self._record_names(told)
-        self._workers: Workers[Signed | Failure] = Workers(max(1, workers), prepare, self.settings)
+        self._count = max(1, workers)
+        self._workers: Workers[Signed | Failure] = Workers(self._count, prepare, self.settings)
         self._signing, self._deciding = threading.Lock(), threading.Lock()
         self._state = threading.Condition()
         self._under_way = 0
@@ -127,7 +128,8 @@ class Desk:
 
     def _sign(self, documents: Sequence[Any]) -> list[Signed | Failure]:
         with self._signing:
-            parts = self._workers.map(documents, self.settings.batch)
+            share = -(-len(documents) // self._count)  # all workers have part in one request
+            parts = self._workers.map(documents, max(1, min(self.settings.batch, share)))
             return [item for part in parts for item in part]
 
     def _read(self, operations: Sequence[Operation]) -> dict[tuple[str, str], JSON]:

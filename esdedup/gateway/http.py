@@ -16,19 +16,21 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Literal
 
+from esdedup.gateway.wire import BUFFER, TooLong, Wire
+
 Header = tuple[str, str]
 Headers = list[Header]
 
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _REQUEST = re.compile(rf"({_TOKEN}) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
 _STATUS = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?")
-_HEADER = re.compile(rf"({_TOKEN}):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*)")
+# All header lines at once: no part of it can match in two ways, so it takes one pass.
+_HEADERS = re.compile(rf"(?:{_TOKEN}:[^\x00-\x08\x0a-\x1f\x7f]*\r\n)*")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?\r\n")
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 200
-BUFFER = 256 * 1024
 
 # Between two programs only, never handed on.
 HOP_BY_HOP = frozenset(
@@ -76,7 +78,9 @@ class Head:
 
     @property
     def keeps_alive(self) -> bool:
-        tokens = _tokens(self.get("connection"))
+        if "connection" not in self.lower:
+            return self.version == 1
+        tokens = _tokens(self.lower["connection"])
         return "close" not in tokens and (self.version == 1 or "keep-alive" in tokens)
 
 
@@ -93,12 +97,10 @@ def parse_request(raw: bytes) -> Head:
     if not target.startswith("/"):
         raise HttpError(400, "only a path is taken as the target of a request")
     head = Head(headers, version, method=method, target=target, lower=lower)
-    others = set(_tokens(lower.get("connection", ""))) - _NAMED_IN_CONNECTION
-    if others:
+    if "connection" in lower and not _NAMED_IN_CONNECTION.issuperset(_tokens(lower["connection"])):
         # To have a header dropped that something in front of us relies on.
         raise HttpError(400, "the Connection header names headers that are to be handed on")
-    hosts = sum(1 for name, _ in headers if name.lower() == "host")
-    if hosts > 1 or (hosts == 0 and version == 1):
+    if version == 1 and "host" not in lower:
         raise HttpError(400, "one Host header is needed")
     _frame(head, default="none")
     return head
@@ -115,9 +117,9 @@ def parse_answer(raw: bytes, method: str) -> Head:
             reason=found[3] or "",
             lower=lower,
         )
-        if method == "HEAD" or head.status in (204, 304) or head.status < 200:
-            return head
         _frame(head, default="until_close")
+        if method == "HEAD" or head.status in (204, 304) or head.status < 200:
+            head.framing, head.length = "none", 0  # whatever was said of it
     except HttpError as error:
         raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
     return head
@@ -131,20 +133,24 @@ def _status(line: str) -> re.Match[str]:
 
 
 def _parse(raw: bytes) -> tuple[str, Headers, dict[str, str]]:
-    first, *lines = raw.decode("latin-1")[:-4].split("\r\n")
+    first, _, text = raw.decode("latin-1")[:-2].partition("\r\n")
+    if _HEADERS.fullmatch(text) is None:
+        raise HttpError(400, "malformed header")
+    lines = text.split("\r\n")[:-1]
     if len(lines) > MAX_HEADERS:
         raise HttpError(431, "too many headers")
     headers: Headers = []
     lower: dict[str, str] = {}
     for line in lines:
-        found = _HEADER.fullmatch(line)
-        if found is None:
-            raise HttpError(400, "malformed header")
-        name, value = found[1], found[2].rstrip(" \t")
+        name, _, value = line.partition(":")
+        value = value.strip(" \t")
         headers.append((name, value))
         key = name.lower()
-        if key in lower and key in ("content-length", "transfer-encoding", "connection"):
-            value = f"{lower[key]},{value}"
+        if key in lower:
+            if key in ("content-length", "transfer-encoding", "connection"):
+                value = f"{lower[key]},{value}"
+            elif key == "host":
+                raise HttpError(400, "one Host header is needed")
         lower[key] = value
     return first, headers, lower
 
@@ -182,51 +188,76 @@ class Pace:
         return max(0.0, min(self.pause, slowest - now))
 
 
-async def body_of(
-    reader: asyncio.StreamReader, head: Head, pace: Pace | None = None
-) -> AsyncIterator[bytes]:
+async def body_of(wire: Wire, head: Head, pace: Pace | None = None) -> AsyncIterator[bytes]:
     """The pieces of a body, without its framing; `pace` bounds how slowly they may come."""
     began, received = time.monotonic(), 0
 
-    async def read(size: int) -> bytes:
+    def set_deadline() -> None:
+        if pace is not None:
+            wire.deadline = time.monotonic() + pace.deadline(began, received)
+
+    async def pieces(left: int) -> AsyncIterator[bytes]:
         nonlocal received
-        if pace is None:
-            piece = await reader.read(size)
-        else:
-            async with asyncio.timeout(pace.deadline(began, received)):
-                piece = await reader.read(size)
-        received += len(piece)
-        return piece
-
-    async def line() -> bytes:
-        async with asyncio.timeout(pace.deadline(began, received) if pace else None):
-            return await reader.readuntil(b"\r\n")
-
-    if head.framing == "length":
-        left = head.length
         while left:
-            piece = await read(min(left, BUFFER))
+            set_deadline()
+            piece = await wire.read(min(left, BUFFER))
             if not piece:
                 raise asyncio.IncompleteReadError(b"", left)
+            received += len(piece)
             left -= len(piece)
             yield piece
-    elif head.framing == "until_close":
-        while piece := await read(BUFFER):
-            yield piece
-    elif head.framing == "chunked":
-        while size := _chunk_size(await line()):
-            while size:
-                piece = await read(min(size, BUFFER))
-                if not piece:
-                    raise asyncio.IncompleteReadError(b"", size)
-                size -= len(piece)
+
+    async def line() -> bytes:
+        set_deadline()
+        try:
+            return await wire.until(b"\r\n", MAX_HEAD)
+        except TooLong as error:
+            raise HttpError(400, "malformed chunk") from error
+
+    try:
+        if head.framing == "length":
+            async for piece in pieces(head.length):
                 yield piece
-            if await line() != b"\r\n":
-                raise HttpError(400, "malformed chunk")
-        for _ in range(MAX_HEADERS):  # trailers are not handed on
-            if await line() == b"\r\n":
-                return
-        raise HttpError(431, "too many trailers")
+        elif head.framing == "until_close":
+            while piece := await wire.read():
+                yield piece
+        elif head.framing == "chunked":
+            while size := _chunk_size(await line()):
+                async for piece in pieces(size):
+                    yield piece
+                if await line() != b"\r\n":
+                    raise HttpError(400, "malformed chunk")
+            for _ in range(MAX_HEADERS):  # trailers are not handed on
+                if await line() == b"\r\n":
+                    return
+            raise HttpError(431, "too many trailers")
+    finally:
+        wire.deadline = 0.0
+
+
+def whole_chunks(raw: bytes) -> tuple[bytes, int]:
+    """A body in chunks that is there as a whole, and where it ends; IndexError where it is not."""
+    pieces, at = [], 0
+
+    def line() -> bytes:
+        nonlocal at
+        begin, end = at, raw.find(b"\r\n", at)
+        if end < 0:
+            raise IndexError
+        at = end + 2
+        return raw[begin:at]
+
+    while size := _chunk_size(line()):
+        if len(raw) < at + size + 2:
+            raise IndexError
+        pieces.append(raw[at : at + size])
+        at += size
+        if line() != b"\r\n":
+            raise HttpError(400, "malformed chunk")
+    for _ in range(MAX_HEADERS):
+        if line() == b"\r\n":
+            return b"".join(pieces), at
+    raise HttpError(431, "too many trailers")
 
 
 def _chunk_size(line: bytes) -> int:

@@ -36,11 +36,13 @@ OTHER = Route("other")
 
 def route_of(method: str, path: str) -> Route:
     """`path` as it came, without the query."""
-    raw = path.split("/")[1:]
-    parts = [_decoded(part) for part in raw]
-    if any(part is None or part == "" for part in parts):
-        return OTHER
-    return _route(method, [part for part in parts if part is not None])
+    parts: list[str] = []
+    for raw in path.split("/")[1:]:
+        part = _decoded(raw)
+        if not part:
+            return OTHER
+        parts.append(part)
+    return _route(method, parts)
 
 
 def _route(method: str, parts: Sequence[str]) -> Route:

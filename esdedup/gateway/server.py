@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from esdedup.gateway import http, routes
@@ -24,6 +25,7 @@ from esdedup.gateway.folding import Fold
 from esdedup.gateway.http import Head, Headers, HttpError, Pace, UpstreamError
 from esdedup.gateway.newsroom import Newsroom
 from esdedup.gateway.upstream import Link, Upstream, chunked
+from esdedup.gateway.wire import BUFFER, TooLong, Wire
 from esdedup.settings import Settings
 from esdedup.stores.connection import Target
 
@@ -55,15 +57,61 @@ class Options:
     pace: Pace = field(default_factory=Pace)
 
 
-@dataclass(slots=True)
-class Client:
-    """One connection of a caller."""
+Job = Callable[[], Coroutine[Any, Any, None]]
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    keeps_alive: bool = True
-    has_begun: bool = False  # whether bytes of the answer went out
-    deadline: float = 0.0  # for the next head; 0 while there is a request
+
+class Client(Wire):
+    """One connection of a caller, and the task for what takes more than handing bytes on."""
+
+    task: asyncio.Task[None]
+
+    def __init__(self, gateway: Gateway) -> None:
+        super().__init__()
+        self._gateway = gateway
+        self.keeps_alive = True
+        self.has_begun = False  # whether bytes of the answer went out
+        self.began, self.what = 0.0, ""  # of the request, for the log
+        self.is_idle = True  # between two requests, or in one whose body is not there yet
+        self.pending: Request | None = None
+        self.link: Link | None = None  # to the cluster, while a request passes without the task
+        self._job: asyncio.Future[Job] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._job = self._loop.create_future()
+        self.task = self._loop.create_task(self._gateway.serve(self))
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.is_idle:
+            self._gateway.consider(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends the work for a client that goes away, as the engines themselves do."""
+        super().connection_lost(exc)
+        if self.link is not None:
+            self.link.close()
+        self.task.cancel()
+
+    def expire(self) -> None:
+        if not self.is_idle:
+            super().expire()
+        elif self.pending is None:
+            self.task.cancel()
+        else:
+            self.give(partial(_raise, TimeoutError()))
+
+    def give(self, job: Job) -> None:
+        """To the task; there is nothing else under way."""
+        self.is_idle, self.pending, self.deadline = False, None, 0.0
+        if self._job is not None and not self._job.done():
+            self._job.set_result(job)
+
+    async def job(self) -> Job:
+        assert self._job is not None
+        job = await self._job
+        self._job = self._loop.create_future()
+        return job
 
 
 @dataclass(slots=True)
@@ -111,26 +159,21 @@ class Gateway:
         self._writes = Writes(self)
         self._reads = Reads(self)
         self._in_hand = 0
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._busy: set[asyncio.Task[None]] = set()
+        self._clients: set[Client] = set()
+        self._busy: set[Client] = set()
         self._server: asyncio.Server | None = None
         self._is_stopping = False
-        self._clients: dict[asyncio.Task[None], Client] = {}
         self._watchdog: asyncio.Task[None] | None = None
 
     # --- life --------------------------------------------------------------------------------
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listens; returns the port."""
-        loop = asyncio.get_running_loop()
-
-        def protocol() -> asyncio.Protocol:
-            reader = asyncio.StreamReader(limit=http.BUFFER, loop=loop)
-            return _Protocol(reader, self._accept, loop=loop)
-
         self.newsroom.start()
         self._watchdog = asyncio.create_task(self._watch())
-        self._server = await loop.create_server(protocol, host, port, ssl=tls, backlog=512)
+        self._server = await asyncio.get_running_loop().create_server(
+            partial(Client, self), host, port, ssl=tls, backlog=512
+        )
         return int(self._server.sockets[0].getsockname()[1])
 
     async def close(self, seconds: float = 30.0) -> None:
@@ -140,17 +183,18 @@ class Gateway:
             self._server.close()
         if self._watchdog is not None:
             self._watchdog.cancel()
-        for task in self._tasks - self._busy:
-            task.cancel()
+        for client in self._clients - self._busy:
+            client.task.cancel()
         if self._busy:
-            await asyncio.wait(self._busy, timeout=seconds)
-        for task in self._tasks:
+            await asyncio.wait({client.task for client in self._busy}, timeout=seconds)
+        left = {client.task for client in self._clients}
+        for task in left:
             task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=1.0)
+        if left:
+            await asyncio.wait(left, timeout=1.0)
         await asyncio.to_thread(self.newsroom.close, seconds)
         self.threads.shutdown(wait=False)
-        await self.upstream.close()
+        self.upstream.close()
         self.cluster.close()
         await asyncio.sleep(0.05)  # connections of clients are closed by the loop itself
 
@@ -159,70 +203,88 @@ class Gateway:
         while True:
             await asyncio.sleep(1.0)
             now = time.monotonic()
-            for client in list(self._clients.values()):
+            for client in self._clients:
                 if client.deadline and now > client.deadline:
-                    client.writer.close()
+                    client.expire()
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        protocol = writer.transport.get_protocol()
-        if isinstance(protocol, _Protocol):
-            protocol.task = task
-        self._tasks.add(task)
-        client = self._clients[task] = Client(reader, writer)
+    async def serve(self, client: Client) -> None:
+        """What of a connection's requests does not pass at once."""
+        self._clients.add(client)
         try:
-            if len(self._tasks) > _MOST_CONNECTIONS:
+            if len(self._clients) > _MOST_CONNECTIONS:
                 await self._refuse(client, HttpError(503, "too many connections"))
                 return
-            while client.keeps_alive and not self._is_stopping:
-                if not await self._one(client, task):
+            self._begin(client)
+            while True:
+                await self._one(client, await client.job())
+                if not client.keeps_alive or self._is_stopping:
                     return
+                self._begin(client)
         except (ConnectionError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the client went away, or was too slow to be told
         except asyncio.CancelledError:
             pass  # the client went away, or the gateway stops
         finally:
-            self._tasks.discard(task)
-            self._busy.discard(task)
-            self._clients.pop(task, None)
-            with contextlib.suppress(Exception):
-                writer.close()
+            self._clients.discard(client)
+            self._busy.discard(client)
+            client.close()
 
     # --- one request -------------------------------------------------------------------------
 
-    async def _one(self, client: Client, task: asyncio.Task[None]) -> bool:
-        """Whether there was a request."""
-        client.has_begun = False
-        began, what = time.perf_counter(), "?"
+    def _begin(self, client: Client) -> None:
+        """Ready for the next request, which may be there already."""
+        self._busy.discard(client)
+        client.has_begun, client.is_idle = False, True
+        client.deadline = time.monotonic() + _IDLE_SECONDS
+        if client.unread:
+            self.consider(client)
+
+    def consider(self, client: Client) -> None:
+        """What can pass at once does, without a change of tasks; all else is given to the task."""
         try:
-            client.deadline = time.monotonic() + _IDLE_SECONDS
-            raw = await _head_bytes(client.reader)
-            client.deadline = 0.0
-            if raw is None:
-                return False
-            self._busy.add(task)
-            began = time.perf_counter()
-            request = self._request(client, http.parse_request(raw))
-            client.keeps_alive = request.head.keeps_alive
-            what = f"{request.head.method} {request.route.kind}"
-            await self._handler(request)(request)
+            if client.pending is None:
+                raw = _taken_head(client)
+                if raw is None:
+                    return
+                self._busy.add(client)
+                self.counts["requests"] += 1
+                client.began, client.what = time.perf_counter(), "?"
+                client.pending = self._request(client, http.parse_request(raw))
+                client.what = f"{client.pending.head.method} {client.pending.route.kind}"
+                client.keeps_alive = client.pending.head.keeps_alive
+                client.deadline = time.monotonic() + self.options.pace.pause
+            request = client.pending
+            handler = self._handler(request)
+        except HttpError as error:
+            client.give(partial(_raise, error))
+            return
+        head = request.head
+        if handler != self.hand_on or not _is_small(head) or "expect" in head.lower:
+            client.give(partial(handler, request))
+        elif client.unread >= head.length:
+            if (link := self.upstream.idle()) is None:
+                client.give(partial(handler, request))
+            else:
+                self._pass(request, link)
+
+    def _done(self, client: Client) -> None:
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("%s %.1f ms", client.what, 1000 * (time.perf_counter() - client.began))
+
+    async def _one(self, client: Client, job: Job) -> None:
+        try:
+            await job()
+            self._done(client)
         except HttpError as error:
             client.keeps_alive = False  # what is left of the body is not read
             await self._refuse(client, error)
         except UpstreamError as error:
             client.keeps_alive = False
-            log.warning("%s: %s", what, error)
+            log.warning("%s: %s", client.what, error)
             await self._refuse(client, HttpError(502, str(error)))
         except TimeoutError:
             client.keeps_alive = False
             await self._refuse(client, HttpError(408, "the request came too slowly"))
-        finally:
-            self._busy.discard(task)
-            self.counts["requests"] += 1
-            if log.isEnabledFor(logging.DEBUG):
-                log.debug("%s %.1f ms", what, 1000 * (time.perf_counter() - began))
-        return True
 
     def _request(self, client: Client, head: Head) -> Request:
         path, query = routes.split_target(head.target)
@@ -242,7 +304,7 @@ class Gateway:
 
     async def _status(self, request: Request) -> None:
         """Numbers only: everybody may ask."""
-        async for _ in http.body_of(request.client.reader, request.head, self.options.pace):
+        async for _ in http.body_of(request.client, request.head, self.options.pace):
             pass
         counts = {**self.counts, **self.newsroom.counts, "waiting": self.newsroom.waiting}
         body = json.dumps({"status": "ok", **counts}).encode() + b"\n"
@@ -252,38 +314,98 @@ class Gateway:
 
     async def hand_on(self, request: Request) -> None:
         """As it came: a small body at once, a large one in pieces while the answer may come."""
-        head, headers = request.head, request.headers
         self.counts["passed"] += 1
-        if head.framing == "none" or (head.framing == "length" and head.length <= http.BUFFER):
+        if _is_small(request.head):
             body = await self.small_body(request)
-            await self._hand_on_whole(request, headers, body)
+            await self._hand_on_whole(request, body)
         else:
             await self.continue_(request)
-            await self._hand_on_stream(request, headers)
+            await self._hand_on_stream(request, request.headers)
+
+    def _pass(self, request: Request, link: Link) -> None:
+        """With a link at hand. An answer that is not short and whole is left to the task."""
+        client, head = request.client, request.head
+        client.is_idle, client.pending, client.deadline, client.link = False, None, 0.0, link
+        body = client.take(head.length)
+        self.counts["passed"] += 1
+        answer: Head | None = None
+
+        def give(job: Job) -> None:
+            link.on_change = client.link = None
+            client.give(job)
+
+        def go_on() -> None:
+            nonlocal answer
+            try:
+                if answer is None and (answer := link.answer_head_at_hand(head.method)) is None:
+                    if link.is_closing:
+                        give(partial(self._hand_on_again, request, body))
+                    return
+                whole = _body_at_hand(link, answer)
+            except UpstreamError as error:
+                link.close()
+                give(partial(_raise, error))
+                return
+            if whole is None:
+                if link.is_closing or not _may_come_at_once(link, answer):
+                    give(partial(self._hand_back, request, link, answer))
+                return
+            link.on_change = client.link = None
+            self._hand_back_whole(request, answer, whole)
+            self.upstream.give_back(link, answer)
+            if client.is_full:
+                client.give(client.drain)
+                return
+            self._done(client)
+            if not client.keeps_alive or self._is_stopping:
+                client.task.cancel()
+            else:
+                self._begin(client)
+
+        link.on_change = go_on
+        link.write(self._request_bytes(request, link) + body)
+
+    def _request_bytes(self, request: Request, link: Link) -> bytes:
+        headers = [("Host", link.host), *request.headers]
+        return http.request_bytes(request.head.method, request.target, headers)
+
+    def _hand_back_whole(self, request: Request, answer: Head, body: bytes) -> None:
+        self.cluster.saw_product(answer.get("x-elastic-product"))
+        headers = http.end_to_end(answer.headers)
+        if answer.framing == "chunked":
+            headers.append(("content-length", str(len(body))))
+        self._write_head(request, answer.status, answer.reason, headers, body)
+
+    async def _hand_on_again(self, request: Request, body: bytes) -> None:
+        """The cluster closed a link that was idle, perhaps before it saw the request."""
+        if not _is_repeatable(request):
+            raise UpstreamError("the cluster closed the connection")
+        await self._hand_on_whole(request, body)
 
     async def small_body(self, request: Request) -> bytes:
         head = request.head
         if not head.length:
             return b""
         await self.continue_(request)
-        async with asyncio.timeout(self.options.pace.pause):
-            return await request.client.reader.readexactly(head.length)
+        client = request.client
+        client.deadline = time.monotonic() + self.options.pace.pause
+        try:
+            return await client.exactly(head.length)
+        finally:
+            client.deadline = 0.0
 
     async def continue_(self, request: Request) -> None:
         if request.head.get("expect").lower() == "100-continue" and request.head.version == 1:
-            request.client.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            request.client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    async def _hand_on_whole(self, request: Request, headers: Headers, body: bytes) -> None:
+    async def _hand_on_whole(self, request: Request, body: bytes) -> None:
         method = request.head.method
-        repeatable = method in ("GET", "HEAD") or request.route.kind in ("search", "msearch")
+        repeatable = _is_repeatable(request)
         while True:
             link = await self.upstream.take()
             may_repeat = repeatable and not link.is_fresh
             try:
-                sent = http.request_bytes(
-                    method, request.target, [("Host", link.host), *headers]
-                )  # fmt: skip
-                link.writer.write(sent + body)
+                link.write(self._request_bytes(request, link) + body)
                 answer = await link.answer_head(method)
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 link.close()
@@ -303,7 +425,7 @@ class Gateway:
         if is_chunked:
             headers = [*headers, ("Transfer-Encoding", "chunked")]
         lines = http.request_bytes(head.method, request.target, [("Host", link.host), *headers])
-        link.writer.write(lines)
+        link.write(lines)
         sending = asyncio.create_task(self._send_body(request, link, is_chunked))
         answering = asyncio.create_task(link.answer_head(head.method))
         try:
@@ -335,27 +457,27 @@ class Gateway:
             raise error
 
     async def _send_body(self, request: Request, link: Link, is_chunked: bool) -> None:
-        pieces = http.body_of(request.client.reader, request.head, self.options.pace)
+        pieces = http.body_of(request.client, request.head, self.options.pace)
         async for piece in chunked(pieces) if is_chunked else pieces:
-            link.writer.write(piece)
-            await link.writer.drain()
+            link.write(piece)
+            await link.drain()
 
     async def _hand_back(self, request: Request, link: Link, answer: Head) -> None:
         client = request.client
         try:
             self.cluster.saw_product(answer.get("x-elastic-product"))
             headers = http.end_to_end(answer.headers)
-            if answer.framing == "length" and answer.length <= http.BUFFER:
+            if answer.framing == "length" and answer.length <= BUFFER:
                 try:
-                    body = await link.reader.readexactly(answer.length)
+                    body = await link.exactly(answer.length)
                 except asyncio.IncompleteReadError as error:
                     raise UpstreamError("the cluster's answer ended too early") from error
-                self._write_head(request, answer.status, answer.reason, headers, body)
+                self._hand_back_whole(request, answer, body)
             elif answer.framing in ("none", "length"):
                 self._write_head(request, answer.status, answer.reason, headers)
-                async for piece in http.body_of(link.reader, answer):
-                    client.writer.write(piece)
-                    await client.writer.drain()
+                async for piece in http.body_of(link, answer):
+                    client.write(piece)
+                    await client.drain()
             else:
                 await self._hand_back_chunks(request, link, answer, headers)
         except BaseException:
@@ -363,14 +485,14 @@ class Gateway:
             client.keeps_alive = False
             raise
         self.upstream.give_back(link, answer)
-        await client.writer.drain()
+        await client.drain()
 
     async def _hand_back_chunks(
         self, request: Request, link: Link, answer: Head, headers: Headers
     ) -> None:
         """A short one as a whole: every piece wakes another program up."""
         client, is_old = request.client, request.head.version == 0
-        pieces, held, size = http.body_of(link.reader, answer), [], 0
+        pieces, held, size = http.body_of(link, answer), [], 0
         try:
             async for piece in pieces:
                 held.append(piece)
@@ -389,10 +511,10 @@ class Gateway:
         else:
             headers = [*headers, ("Transfer-Encoding", "chunked")]
         self._write_head(request, answer.status, answer.reason, headers)
-        client.writer.write(b"".join(held) if is_old else http.chunk(b"".join(held)))
+        client.write(b"".join(held) if is_old else http.chunk(b"".join(held)))
         async for piece in pieces if is_old else chunked(pieces):
-            client.writer.write(piece)
-            await client.writer.drain()
+            client.write(piece)
+            await client.drain()
 
     # --- answering ---------------------------------------------------------------------------
 
@@ -402,7 +524,7 @@ class Gateway:
         """A whole answer of our own, or one that was held."""
         kept = [(n, v) for n, v in headers if n.lower() not in ("content-length",)]
         self._write_head(request, status, reason, [*kept, ("content-length", str(len(body)))], body)
-        await request.client.writer.drain()
+        await request.client.drain()
 
     def _write_head(
         self, request: Request, status: int, reason: str, headers: Headers, body: bytes = b""
@@ -412,11 +534,11 @@ class Gateway:
         elif request.head.version == 0:
             headers = [*headers, ("Connection", "keep-alive")]
         request.client.has_begun = True
-        request.client.writer.write(http.answer_bytes(status, reason, headers) + body)
+        request.client.write(http.answer_bytes(status, reason, headers) + body)
 
     async def _refuse(self, client: Client, error: HttpError) -> None:
         """An error in the form that clients of the engines read."""
-        if client.has_begun or client.writer.is_closing():
+        if client.has_begun or client.is_closing:
             return
         self.counts["refused"] += 1
         told = {"type": error.kind, "reason": error.reason}
@@ -429,9 +551,9 @@ class Gateway:
         ]
         if error.status in (429, 503):
             headers.append(("Retry-After", "1"))
-        client.writer.write(http.answer_bytes(error.status, "", headers) + data)
+        client.write(http.answer_bytes(error.status, "", headers) + data)
         with contextlib.suppress(ConnectionError):
-            await client.writer.drain()
+            await client.drain()
             await _linger(client)
 
     # --- bodies held whole -------------------------------------------------------------------
@@ -444,7 +566,7 @@ class Gateway:
         await self.continue_(request)
         pieces, size = [], 0
         try:
-            async for piece in http.body_of(request.client.reader, head, self.options.pace):
+            async for piece in http.body_of(request.client, head, self.options.pace):
                 size += len(piece)
                 self._in_hand += len(piece)
                 self._check_size(size)
@@ -468,41 +590,49 @@ class Gateway:
         self._in_hand -= size
 
 
-class _Protocol(asyncio.StreamReaderProtocol):
-    """Ends the work for a client that goes away, as the engines themselves do."""
-
-    task: asyncio.Task[None] | None = None
-
-    def eof_received(self) -> bool:
-        super().eof_received()
-        return False
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        if self.task is not None:
-            self.task.cancel()
+async def _raise(error: Exception) -> None:
+    raise error
 
 
-async def _head_bytes(reader: asyncio.StreamReader) -> bytes | None:
-    """The next head; None where the client has nothing more to say."""
+def _is_small(head: Head) -> bool:
+    return head.framing == "none" or (head.framing == "length" and head.length <= BUFFER)
+
+
+def _is_repeatable(request: Request) -> bool:
+    return request.head.method in ("GET", "HEAD") or request.route.kind in ("search", "msearch")
+
+
+def _taken_head(client: Client) -> bytes | None:
+    """The next head, None as long as it is not there."""
     try:
-        raw = await reader.readuntil(b"\r\n\r\n")
-        if raw[:2] == b"\r\n":  # allowed before a request
-            raw = raw[2:] if len(raw) > 4 else await reader.readuntil(b"\r\n\r\n")
-    except asyncio.IncompleteReadError:
-        return None
-    except asyncio.LimitOverrunError as error:
+        raw = client.taken_until(b"\r\n\r\n", http.MAX_HEAD)
+        if raw is not None and raw[:2] == b"\r\n":  # allowed before a request
+            raw = raw[2:] if len(raw) > 4 else client.taken_until(b"\r\n\r\n", http.MAX_HEAD)
+    except TooLong as error:
         raise HttpError(431, "the head of the request is too long") from error
-    if len(raw) > http.MAX_HEAD:
-        raise HttpError(431, "the head of the request is too long")
     return raw
+
+
+def _body_at_hand(link: Link, answer: Head) -> bytes | None:
+    """The whole body if it came; None if not, or if it is too long to be held."""
+    if answer.framing in ("none", "length"):
+        return link.take(answer.length) if answer.length <= min(link.unread, BUFFER) else None
+    if answer.framing != "chunked" or link.unread > _HELD or not link.ends_with(b"\r\n\r\n"):
+        return None
+    return link.whole_chunks()
+
+
+def _may_come_at_once(link: Link, answer: Head) -> bool:
+    if answer.framing == "length":
+        return answer.length <= BUFFER
+    return answer.framing == "chunked" and link.unread <= _HELD
 
 
 async def _linger(client: Client) -> None:
     """Read on for a moment: a connection closed with bytes unread loses the answer."""
     with contextlib.suppress(TimeoutError, ConnectionError):
-        if client.writer.can_write_eof():
-            client.writer.write_eof()
+        if client.transport.can_write_eof():
+            client.transport.write_eof()
         async with asyncio.timeout(1.0):
-            while await client.reader.read(http.BUFFER):
+            while await client.read():
                 pass

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
 from esdedup.gateway import http
 from esdedup.gateway.http import Head, Headers, UpstreamError
+from esdedup.gateway.wire import TooLong, Wire
 
 # A server may close what was idle for long just when it is used again.
 _IDLE_SECONDS = 50.0
@@ -19,37 +20,58 @@ _CONNECT_SECONDS = 10.0
 _MOST_IDLE = 128
 
 
-@dataclass(slots=True)
-class Link:
+class Link(Wire):
     """One connection."""
 
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-    host: str
-    is_fresh: bool = True
-    idle_since: float = 0.0
+    def __init__(self, host: str) -> None:
+        super().__init__()
+        self.host = host
+        self.is_fresh = True
+        self.idle_since = 0.0
+        self.on_change: Callable[[], None] | None = None  # of whoever does not wait in a task
 
-    def close(self) -> None:
-        self.writer.close()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.on_change is not None:
+            self.on_change()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self.on_change is not None:
+            self.on_change()
 
     @property
     def is_usable(self) -> bool:
-        return not (
-            self.reader.at_eof()
-            or self.writer.is_closing()
-            or time.monotonic() - self.idle_since > _IDLE_SECONDS
-        )
+        """Bytes that nobody asked for would be taken for the next answer."""
+        is_old = time.monotonic() - self.idle_since > _IDLE_SECONDS
+        return not (is_old or self.is_closing or self.unread)
 
     async def answer_head(self, method: str) -> Head:
         """The final one: what comes before it is between the cluster and us."""
-        while True:
-            try:
-                raw = await self.reader.readuntil(b"\r\n\r\n")
-            except asyncio.LimitOverrunError as error:
-                raise UpstreamError("the head of the cluster's answer is too long") from error
-            head = http.parse_answer(raw, method)
-            if head.status >= 200:
-                return head
+        while (head := self.answer_head_at_hand(method)) is None:
+            await self.more()
+        return head
+
+    def answer_head_at_hand(self, method: str) -> Head | None:
+        try:
+            while (raw := self.taken_until(b"\r\n\r\n")) is not None:
+                head = http.parse_answer(raw, method)
+                if head.status >= 200:
+                    return head
+        except TooLong as error:
+            raise UpstreamError("the head of the cluster's answer is too long") from error
+        return None
+
+    def whole_chunks(self) -> bytes | None:
+        """A body in chunks, if all of it came."""
+        try:
+            body, end = http.whole_chunks(self.peeked())
+        except IndexError:
+            return None
+        except http.HttpError as error:
+            raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
+        self.take(end)
+        return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +93,20 @@ class Upstream:
         self._next = 0
 
     async def take(self, *, fresh: bool = False) -> Link:
-        while self._idle and not fresh:
+        return (None if fresh else self.idle()) or await self._connect()
+
+    def idle(self) -> Link | None:
+        """One that is open already."""
+        while self._idle:
             link = self._idle.pop()
             if link.is_usable:
                 return link
             link.close()
-        return await self._connect()
+        return None
 
     def give_back(self, link: Link, head: Head) -> None:
         whole = head.framing != "until_close" and head.keeps_alive
-        if not whole or link.writer.is_closing() or len(self._idle) >= _MOST_IDLE:
+        if not whole or link.is_closing or link.unread or len(self._idle) >= _MOST_IDLE:
             link.close()
             return
         link.is_fresh, link.idle_since = False, time.monotonic()
@@ -93,16 +119,16 @@ class Upstream:
             self._next += 1
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
-                    reader, writer = await asyncio.open_connection(
+                    _, link = await asyncio.get_running_loop().create_connection(
+                        partial(Link, host.authority),
                         host.name,
                         host.port,
-                        limit=http.BUFFER,
                         ssl=self._tls if host.is_secure else None,
                     )
             except (OSError, TimeoutError, ssl.SSLError) as error:
                 problem = error
                 continue
-            return Link(reader, writer, host.authority)
+            return link
         raise UpstreamError(f"the cluster cannot be reached ({type(problem).__name__})")
 
     async def exchange(
@@ -114,10 +140,10 @@ class Upstream:
             may_repeat = repeatable and not link.is_fresh
             try:
                 sent = with_length([("Host", link.host), *headers], body, method)
-                link.writer.write(http.request_bytes(method, target, sent) + body)
-                await link.writer.drain()
+                link.write(http.request_bytes(method, target, sent) + body)
+                await link.drain()
                 head = await link.answer_head(method)
-                pieces = [piece async for piece in http.body_of(link.reader, head)]
+                pieces = [piece async for piece in http.body_of(link, head)]
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 link.close()
                 if may_repeat:
@@ -129,13 +155,9 @@ class Upstream:
             self.give_back(link, head)
             return Answer(head, b"".join(pieces))
 
-    async def close(self) -> None:
+    def close(self) -> None:
         for link in self._idle:
             link.close()
-        with contextlib.suppress(TimeoutError, OSError):
-            async with asyncio.timeout(1.0):
-                for link in self._idle:
-                    await link.writer.wait_closed()
         self._idle.clear()
 
 

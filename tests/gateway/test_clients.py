@@ -6,6 +6,8 @@ import json
 import logging
 import shutil
 import subprocess
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,6 +149,48 @@ def test_a_shipper(server: Server, index: str) -> None:
             handler.close()
             for made in server.http("GET", f"/{index}*/_settings").json():
                 server.http("DELETE", f"/{made}")
+
+
+RSYSLOG = """
+module(load="imfile" mode="polling" pollingInterval="1")
+module(load="omelasticsearch")
+template(name="line" type="string" string="%msg%")
+global(workDirectory="{folder}")
+input(type="imfile" file="{folder}/news.ndjson" tag="news" ruleset="ship")
+ruleset(name="ship") {{
+  action(type="omelasticsearch" server="127.0.0.1" serverport="{port}" bulkmode="on"
+         searchIndex="{index}" searchType="" template="line" errorFile="{folder}/errors")
+}}
+"""
+
+
+def test_rsyslog(gateway: Running, server: Server, made: str, tmp_path: Path) -> None:
+    """The shipper of most Linux systems sends a file of news, a line an article."""
+    rsyslogd = shutil.which("rsyslogd") or shutil.which("rsyslogd", path="/usr/sbin")
+    if rsyslogd is None:
+        pytest.skip("rsyslog is not installed (Debian: rsyslog, rsyslog-elasticsearch)")
+    articles = [article(n, of=n % 2 if n > 1 else None) for n in range(6)]
+    lines = "".join(json.dumps(one) + "\n" for one in articles)
+    (tmp_path / "news.ndjson").write_text(lines)
+    configuration = tmp_path / "rsyslog.conf"
+    configuration.write_text(RSYSLOG.format(folder=tmp_path, port=gateway.port, index=made))
+    command = [rsyslogd, "-n", "-C", "-f", str(configuration), "-i", str(tmp_path / "pid")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as shipper:
+        try:
+            deadline = time.monotonic() + 60
+            while gateway.gateway.counts["enriched"] < len(articles):
+                if shipper.poll() is not None:
+                    told = shipper.communicate()[1]
+                    pytest.skip(f"rsyslog ends, perhaps without omelasticsearch: {told[:200]}")
+                assert time.monotonic() < deadline, "rsyslog sent nothing"
+                time.sleep(0.1)
+        finally:
+            shipper.terminate()
+    gateway.settled()
+    found = groups(server, made)
+    assert len(found) == len(articles)
+    assert len(set(found.values())) == 2
+    assert not (tmp_path / "errors").exists()
 
 
 def test_sweep_finds_nothing_left(gateway: Running, server: Server, made: str) -> None:
