@@ -28,6 +28,7 @@ from esdedup.stores import Record, bodies
 from esdedup.stores.cluster import ClusterStore
 from esdedup.stores.connection import Target, connect, path_of
 from esdedup.stores.neighbours import Neighbours
+from esdedup.workers import collect_less_often
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line
 from tests.servers import Product, start
@@ -41,6 +42,7 @@ PRODUCTS: tuple[Product, ...] = ("elasticsearch", "opensearch")
 
 
 def run() -> None:
+    collect_less_often()  # as `esdedup index` does
     for product in PRODUCTS:
         with start(product, heap="2g") as server:
             _indexing(product, server.url)
@@ -185,9 +187,9 @@ def _candidates_against_term(
     store: ClusterStore, signed: Sequence[Signed], settings: Settings
 ) -> float:
     order = (1 << 62, "")
-    full = [
-        bodies.candidate_search(probe("", s.signature, order, settings), settings) for s in signed
-    ]
+    probes = [probe("", s.signature, order, settings) for s in signed]
+    # As `esdedup check` asks for one article.
+    full = [bodies.gathering_search([p], settings, later=False, size=100) for p in probes]
     terms = [
         {"size": 10, "query": {"term": {"dedup.sketch": s.signature.keys["sketch"][0]}}}
         | {"_source": False, "track_total_hits": False}
