@@ -1,7 +1,8 @@
 """Documents of a cluster that share keys: candidates before a document, and those after it.
 
-A batch is asked for in one list of keys and counted here; where a key is in too many documents,
-or a method's keys meet by chance too often, the server counts for each document by itself.
+A batch, or one document, is asked for in one list of keys and counted here; where a key is in too
+many documents, or a method's keys meet by chance too often, the server counts for each document by
+itself.
 """
 
 from __future__ import annotations
