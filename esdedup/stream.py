@@ -54,21 +54,24 @@ class Unseen:
                 if first is not candidate:
                     self._crowds.setdefault(key, [first]).append(candidate)
 
-    def before(self, asked: Probe) -> list[Candidate]:
-        """What may attract the document, as the store would answer after a refresh."""
-        return [
-            replace(candidate, shared=shared)
-            for candidate, shared in self._sharing(asked)
-            if candidate.order < asked.order
-            and (candidate.link.attracts or not asked.attracting_only)
-        ]
+    def around(self, asked: Probe) -> tuple[list[Candidate], set[str]]:
+        """What may attract the document, as the store would answer after a refresh; and what the
+        document may attract."""
+        before, after = [], set()
+        for candidate, shared, apart in self._sharing(asked):
+            if candidate.order > asked.order:
+                if not asked.reach or apart <= asked.reach:
+                    after.add(candidate.id)
+            elif (
+                candidate.order < asked.order
+                and (not asked.window or apart <= asked.window)
+                and (candidate.link.attracts or not asked.attracting_only)
+            ):
+                before.append(replace(candidate, shared=shared))
+        return before, after
 
-    def after(self, asked: Probe) -> set[str]:
-        """What the document may attract."""
-        wide = replace(asked, window=asked.reach)
-        return {c.id for c, _ in self._sharing(wide) if c.order > asked.order}
-
-    def _sharing(self, asked: Probe) -> Iterator[tuple[Candidate, dict[str, int]]]:
+    def _sharing(self, asked: Probe) -> Iterator[tuple[Candidate, dict[str, int], int]]:
+        """Who shares enough keys, which, and how far apart in time."""
         found: dict[str, Candidate] = {}
         counts: dict[str, dict[str, int]] = {}
         for method, keys in asked.keys.items():
@@ -80,9 +83,9 @@ class Unseen:
         for id_, shared in counts.items():
             candidate = found[id_]
             enough = {m: n for m, n in shared.items() if n >= asked.needed[m]}
-            apart = abs(time_of(candidate.order[0]) - time_of(asked.order[0]))
-            if enough and (not asked.window or apart <= asked.window):
-                yield candidate, enough
+            if enough:
+                apart = abs(time_of(candidate.order[0]) - time_of(asked.order[0]))
+                yield candidate, enough, apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,14 +185,15 @@ class Stream:
         found = self._store.candidates_many(asked)
         for record, one, shown in zip(records, asked, found, strict=True):
             candidates = [c for c in shown if c.id not in stretch.unseen.ids]
-            candidates += stretch.unseen.before(one)
+            before, after = stretch.unseen.around(one)
+            candidates += before
             decision = decide(one.id, record.signature, candidates, self._settings, heard)
             decided.append(record.with_decision(decision))
             if self._steps.is_dropped(decided[-1], {}):
                 continue
             if decision.link.attracts and self._settings.attract != "all":
                 attracting.append(one)
-                stretch.touched |= stretch.unseen.after(one)
+                stretch.touched |= after
             stretch.unseen.add(record, decision)
         if attracting:
             stretch.touched |= self._store.later(attracting)

@@ -59,11 +59,12 @@ def test_unseen_documents_are_found_as_a_store_would_find_them(
             for other, shared in near
             if other.order < one.order and (_attracts(other.decision.link) or not attracting_only)
         }
+        shown_before, shown_after = unseen.around(asked)
         found: dict[str, tuple[object, Order, Link]] = {
-            c.id: (dict(c.shared), c.order, c.link) for c in unseen.before(asked)
+            c.id: (dict(c.shared), c.order, c.link) for c in shown_before
         }
         assert found == before
-        assert unseen.after(asked) == {o.document.id for o, _ in near if o.order > one.order}
+        assert shown_after == {o.document.id for o, _ in near if o.order > one.order}
 
 
 def _attracts(link: Link) -> bool:

@@ -168,12 +168,13 @@ class Desk:
             record = records[place]
             hidden = stretch.unseen.ids | plan.ids
             candidates = [c for c in seen if c.id not in hidden]
-            candidates += [c for c in stretch.unseen.before(one) if c.id != one.id]
+            before, after = stretch.unseen.around(one)
+            candidates += [c for c in before if c.id != one.id]
             decision = decide(one.id, record.signature, candidates, settings, heard)
             decided[place] = record.with_decision(decision)
             if decision.link.attracts and settings.attract != "all":
                 attracting.append(one)
-                stretch.touched |= stretch.unseen.after(one)
+                stretch.touched |= after
             stretch.unseen.add(record, decision)
         if attracting:
             stretch.touched |= self.store.later(attracting)

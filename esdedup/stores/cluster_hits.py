@@ -61,9 +61,9 @@ def story_hits(
     finder: Asking, asked: Asked, hits: Sequence[JSON], bounds: Bounds | None = None
 ) -> tuple[StoryHit, ...]:
     """Hits with the number of their copies, the member to show, and evidence of updates."""
-    groups = [group_of(hit, asked.by) for hit in hits]
     if not asked.options.copies and (asked.options.show == "best" or asked.mode == "all"):
         return tuple(_told_updates(finder, [hit_of(finder, hit, asked.words) for hit in hits]))
+    groups = [group_of(hit, asked.by) for hit in hits]
     scopes = _scopes(asked, groups, bounds)
     counting = _copies_entries(finder, asked, groups, scopes, bounds)
     showing = _showing_entries(finder, asked, scopes)
@@ -195,8 +195,9 @@ def hit_of(finder: Asking, hit: JSON, words: str | None, copies: int | None = No
 def group_of(hit: JSON, by: By) -> str | None:
     """The group or story of a hit, from its source, else from the fields asked for beside it."""
     dedup = (hit.get("_source") or {}).get("dedup")
-    if isinstance(dedup, Mapping) and dedup.get(by) is not None:
-        return str(dedup[by])
+    # A dict, as JSON gives it: asking for any mapping costs more than all the rest here.
+    if isinstance(dedup, dict) and (value := dedup.get(by)) is not None:
+        return str(value)
     return _first(hit.get("fields", {}).get(f"dedup.{by}"))
 
 

@@ -23,7 +23,7 @@ from esdedup.stores.cluster_hits import (
     story_hits,
     ungrouped_in,
 )
-from esdedup.stores.connection import ClusterRefused, Connection, path_of
+from esdedup.stores.connection import ClusterRefused, Connection
 from esdedup.stores.searches import Searches
 
 _DECIDED = ("role", "group", "story")
@@ -428,24 +428,13 @@ class ClusterSearch:
     # --- asking ----------------------------------------------------------------------------------
 
     def ask(self, entries: Sequence[JSON], preference: str | None = None) -> list[JSON]:
-        """Answers to all, never partial ones. A body with a point in time names no index; one
-        alone costs less without the envelope of many."""
+        """Answers to all, never partial ones."""
         try:
-            if len(entries) == 1 or any("pit" in entry for entry in entries):
-                return [self._ask_one(entry, preference) for entry in entries]
+            if any("pit" in entry for entry in entries):
+                return [self.searches.one(entry, preference) for entry in entries]
             return list(self.searches.many(entries, preference))
         except ClusterRefused as refusal:
             raise refused(refusal) from refusal
-
-    def _ask_one(self, entry: JSON, preference: str | None) -> JSON:
-        params: JSON = {"allow_partial_search_results": "false"}
-        path = "/_search"
-        if "pit" not in entry:
-            path = path_of(self.searches.target.index, "_search")
-            params |= {"preference": preference} if preference else {}
-            params |= self.searches.preference
-        answer: JSON = self.connection.send("POST", path, params=params, body=entry)
-        return answer
 
 
 def refused(refusal: ClusterRefused) -> Exception:

@@ -55,6 +55,7 @@ class Target:
     cloud_id: str | None = None
     request_seconds: float = 30.0
     retry_seconds: float = 60.0
+    opening_seconds: float = 10.0  # for a server that has not answered yet at all
 
     @property
     def shown(self) -> str:
@@ -98,6 +99,7 @@ class Target:
             cloud_id=environment.get("ES_CLOUD_ID") if is_cloud else None,
             request_seconds=float(environment.get("ES_REQUEST_SECONDS", "30")),
             retry_seconds=float(environment.get("ES_RETRY_SECONDS", "60")),
+            opening_seconds=float(environment.get("ES_OPENING_SECONDS", "10")),
         )
 
 
@@ -110,6 +112,7 @@ class Connection:
     _perform: Callable[[str, str, Mapping[str, Any], Any], Any]
     _close: Callable[[], None]
     repeated: int = 0  # requests sent again: the first may have done its work all the same
+    _is_reached: bool = False  # there is a server: it has answered, or taken a request
 
     def send(
         self,
@@ -120,22 +123,40 @@ class Connection:
         body: JSON | Sequence[JSON] | None = None,
     ) -> Any:
         """One request; a sequence of bodies is sent as NDJSON."""
-        deadline = time.monotonic() + self.target.retry_seconds
+        begun = time.monotonic()
         pause = _FIRST_PAUSE
         while True:
             try:
-                return self._perform(method, path, params or {}, body)
+                answer = self._perform(method, path, params or {}, body)
             except _Later as later:
+                self._is_reached |= not isinstance(later, _NobodyThere)
                 # Half to whole of the pause, so that many workers do not come back at once.
                 wait = pause * (0.5 + random.random() / 2)
-                if time.monotonic() + wait > deadline:
-                    raise StoreUnavailable(
-                        f"{self.target.shown} did not answer for {self.target.retry_seconds:.0f} s "
-                        f"({later}); run the same command again when it is back"
-                    ) from later
+                if time.monotonic() + wait > begun + self._patience():
+                    raise self._given_up(later) from later
                 self.repeated += 1
                 time.sleep(wait)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+            else:
+                self._is_reached = True
+                return answer
+
+    def _patience(self) -> float:
+        """Who works with a server waits until it is back; a wrong address is told soon."""
+        longest = self.target.retry_seconds
+        return longest if self._is_reached else min(longest, self.target.opening_seconds)
+
+    def _given_up(self, later: _Later) -> StoreUnavailable:
+        shown = self.target.shown
+        if not self._is_reached:
+            return StoreUnavailable(
+                f"{shown} cannot be reached ({later}); check host and port, and that the server "
+                "runs; ES_OPENING_SECONDS=60 waits longer for one that is starting"
+            )
+        return StoreUnavailable(
+            f"{shown} did not answer for {self._patience():.0f} s ({later}); run the same command "
+            "again when it is back"
+        )
 
     def close(self) -> None:
         self._close()
@@ -143,6 +164,10 @@ class Connection:
 
 class _Later(Exception):
     """An answer or a silence that may be another one later."""
+
+
+class _NobodyThere(_Later):
+    """No connection could be made: refused, or a host that nobody knows."""
 
 
 def connect(target: Target) -> Connection:
@@ -235,6 +260,8 @@ def _elasticsearch(target: Target) -> Connection:
             raise _refusal(target, error.meta.status, error.body, f"{method} {path}") from error
         except elastic_transport.TlsError as error:
             raise StoreError(_tls_message(target, error)) from error
+        except elastic_transport.ConnectionError as error:
+            raise _NobodyThere(f"{type(error).__name__}: {error.message}") from error
         except elastic_transport.TransportError as error:
             raise _Later(f"{type(error).__name__}: {error.message}") from error
         return answer.body
@@ -245,7 +272,7 @@ def _elasticsearch(target: Target) -> Connection:
 def _opensearch(target: Target) -> Connection:
     from opensearchpy import OpenSearch
     from opensearchpy.exceptions import ConnectionError as NoConnection
-    from opensearchpy.exceptions import SSLError, TransportError
+    from opensearchpy.exceptions import ConnectionTimeout, SSLError, TransportError
 
     options: dict[str, Any] = {
         "hosts": [_with_port(h) for h in target.hosts],
@@ -274,8 +301,10 @@ def _opensearch(target: Target) -> Connection:
             )
         except SSLError as error:
             raise StoreError(_tls_message(target, error)) from error
-        except NoConnection as error:
+        except ConnectionTimeout as error:
             raise _Later(f"{type(error).__name__}: {error.error}") from error
+        except NoConnection as error:
+            raise _NobodyThere(f"{type(error).__name__}: {error.error}") from error
         except TransportError as error:
             raise _refusal(target, error.status_code, error.info, f"{method} {path}") from error
 

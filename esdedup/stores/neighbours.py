@@ -1,7 +1,8 @@
 """Documents of a cluster that share keys: candidates before a document, and those after it.
 
-A batch is asked for in one list of keys and counted here; where a key is in too many documents,
-or a method's keys meet by chance too often, the server counts for each document by itself.
+A batch, or one document, is asked for in one list of keys and counted here; where a key is in too
+many documents, or a method's keys meet by chance too often, the server counts for each document by
+itself.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ _GATHERING = 1_000
 _GATHERED_KEYS = 25_000
 # More documents than that share keys with them: some key is in too many, let the server count.
 _GATHERED = 4_000
+_GATHERED_EACH = 100
+# From so many on, a second question for their keys that meet by chance, or first one how many
+# documents there are, is cheaper than a counting search for each.
 _FEW_PROBES = 4
 
 
@@ -50,17 +54,21 @@ class Neighbours:
         self, probes: Sequence[Probe], *, later: bool
     ) -> list[list[tuple[JSON, dict[str, int]]]] | None:
         """All that share keys, in one question; None where that is no saving, or too many."""
-        if len(probes) < _FEW_PROBES or not any(bodies.seldom_met(p).keys for p in probes):
+        is_one_question = bodies.are_seldom_common(probes)
+        if not is_one_question and len(probes) < _FEW_PROBES:
             return None
-        search = bodies.gathering_search(probes, later=later, size=_GATHERED)
+        if not any(bodies.seldom_met(p).keys for p in probes):
+            return None
+        size = min(_GATHERED, _GATHERED_EACH * len(probes))
+        search = bodies.gathering_search(probes, self.settings, later=later, size=size)
         if bodies.may_be_common(probes):
-            counting = {"size": 0, "query": search["query"], "track_total_hits": _GATHERED}
+            counting = {"size": 0, "query": search["query"], "track_total_hits": size}
             (answer,) = self.searches.many([counting])
-            if answer["hits"]["total"]["value"] >= _GATHERED:
+            if answer["hits"]["total"]["value"] >= size:
                 return None
         (answer,) = self.searches.many([search])
         hits = answer["hits"]["hits"]
-        return None if len(hits) == _GATHERED else list(bodies.gathered(probes, hits, later=later))
+        return None if len(hits) == size else list(bodies.gathered(probes, hits, later=later))
 
     def _joined(
         self, probes: Sequence[Probe], gathered: Sequence[Sequence[tuple[JSON, dict[str, int]]]]

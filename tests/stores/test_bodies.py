@@ -103,7 +103,7 @@ def test_ties_can_be_told_apart_on_the_server() -> None:
 
 def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
     other = replace(PROBE, id="d9", keys={"sketch": ("s00:a", "s01:z")}, order=(300, "d9"))
-    body = bodies.gathering_search([PROBE, other], later=False, size=50)
+    body = bodies.gathering_search([PROBE, other], SETTINGS, later=False, size=50)
     assert body["query"]["bool"]["filter"] == [
         {"range": {"dedup.moment": {"lte": 300}}},
         {"term": {"dedup.attracts": True}},
@@ -118,13 +118,18 @@ def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
         },
     ]
     assert (body["size"], body["track_total_hits"]) == (50, False)
+    # As a counting search fetches, and the keys that are counted here.
+    assert body["_source"] == bodies.candidate_search(PROBE, SETTINGS)["_source"]
+    phrases = replace(PROBE, keys={"phrases": ("p:1",)})
+    by_phrases = bodies.gathering_search([PROBE, phrases], SETTINGS, later=False, size=50)
+    assert "dedup.phrases" not in by_phrases["_source"]["excludes"]
     near = [replace(p, window=30) for p in (PROBE, other)]
-    later = bodies.gathering_search(near, later=True, size=50)
+    later = bodies.gathering_search(near, SETTINGS, later=True, size=50)
     assert later["query"]["bool"]["filter"][0] == {
         "range": {"dedup.moment": {"gte": 100, "lte": 330}}
     }
     assert later["_source"] == ["dedup.moment", "dedup.rank", "dedup.sketch", "dedup.exact"]
-    unbounded = bodies.gathering_search([near[0], other], later=True, size=50)
+    unbounded = bodies.gathering_search([near[0], other], SETTINGS, later=True, size=50)
     assert unbounded["query"]["bool"]["filter"][0] == {"range": {"dedup.moment": {"gte": 100}}}
 
 
@@ -141,7 +146,7 @@ def test_where_documents_have_ranks_the_order_is_by_rank_first() -> None:
     assert near == {"range": {"dedup.moment": {"gte": 70, "lte": 130}}}
     (order, _) = bodies.later_search(ranked)["query"]["bool"]["filter"]
     assert order["bool"]["should"][0] == {"range": {"dedup.rank": {"gt": 3}}}
-    gathered = bodies.gathering_search([ranked, ranked], later=False, size=9)
+    gathered = bodies.gathering_search([ranked, ranked], SETTINGS, later=False, size=9)
     assert gathered["query"]["bool"]["filter"][0] == near
 
 
@@ -174,15 +179,16 @@ MIXED = replace(
 def test_keys_that_meet_by_chance_are_not_gathered_but_counted() -> None:
     assert dict(bodies.seldom_met(MIXED).keys) == {"sketch": MIXED.keys["sketch"]}
     assert dict(bodies.met_by_chance(MIXED).keys) == {"simhash": MIXED.keys["simhash"]}
-    body = bodies.gathering_search([MIXED], later=False, size=50)
+    body = bodies.gathering_search([MIXED], SETTINGS, later=False, size=50)
     (shared,) = body["query"]["bool"]["filter"][-1]["bool"]["should"]
     assert list(shared["terms"]) == ["dedup.sketch"]
-    assert "dedup.blocks" in body["_source"]
     dedup = {"moment": 5, "sketch": ["s00:a", "s01:b"], "blocks": ["h1:2", "h2:9"]}
     ((found,),) = bodies.gathered([MIXED], [{"_id": "x", "_source": {"dedup": dedup}}])
     assert found[1] == {"sketch": 2, "simhash": 1}
     assert not bodies.may_be_common([MIXED])
     assert bodies.may_be_common([replace(PROBE, keys={"phrases": ("p:1",)})])
+    assert bodies.are_seldom_common([PROBE])
+    assert not bodies.are_seldom_common([PROBE, MIXED])
 
 
 def test_chance_has_the_low_digits_of_a_score_wherever_it_is_named() -> None:

@@ -255,7 +255,8 @@ def test_candidates_of_one_moment_do_not_hide_the_ones_before(server: Server, in
 def test_candidates_are_the_same_gathered_and_counted(
     server: Server, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one question for all, in one for each, and in one for all that brings too many."""
+    """In one question for all, in one for each, and counted by the server, where these bring too
+    many."""
     from tests.stores.test_contract import probe, put, record
 
     with Deduplicator.open(url(server, index)) as deduplicator:
@@ -264,14 +265,14 @@ def test_candidates_are_the_same_gathered_and_counted(
         put(store, *(record(f"c{i}", i, [1, 1, 1, 9], of="r1") for i in range(5)))
         probes = [probe(f"p{i}", i % 9, [i % 5, 1, i % 2, 8], needed=2) for i in range(12)]
         answers = []
-        for few, gathered in ((1, 4000), (100, 4000), (1, 10)):
-            monkeypatch.setattr(neighbours, "_FEW_PROBES", few)
+        for asked, gathered in (([probes], 4000), ([[p] for p in probes], 4000), ([probes], 10)):
             monkeypatch.setattr(neighbours, "_GATHERED", gathered)
             found = [
                 [(c.id, c.shared, c.order, c.link) for c in candidates[:24]]
-                for candidates in store.candidates_many(probes)
+                for part in asked
+                for candidates in store.candidates_many(part)
             ]
-            answers.append((found, store.later(probes)))
+            answers.append((found, {id_ for part in asked for id_ in store.later(part)}))
         assert answers[0] == answers[1] == answers[2]
         assert any(answers[0][0])
         assert answers[0][1]

@@ -5,7 +5,7 @@ What each engine does with them was measured; the reasons stand beside the choic
 
 from esdedup.stores.bodies.candidates import (
     MAX_CLAUSES,
-    VERIFICATION_FIELDS,
+    are_seldom_common,
     asked_apart,
     attracting_with_key,
     best_of,
@@ -64,9 +64,9 @@ __all__ = [
     "MAX_CLAUSES",
     "NO_NAMES",
     "TEMPLATE_VERSION",
-    "VERIFICATION_FIELDS",
     "Names",
     "aged_query",
+    "are_seldom_common",
     "asked_apart",
     "at_path",
     "attracting_with_key",

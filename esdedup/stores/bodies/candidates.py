@@ -27,13 +27,6 @@ _SELDOM_COMMON = frozenset({"sketch", "exact"})
 _MANY_KEYED = ("lengths", "phrases", "spotsigs")
 
 _ORDER_FIELDS = ["dedup.moment", "dedup.rank"]
-VERIFICATION_FIELDS = [
-    f"dedup.{name}"
-    for name in (
-        "format", "shingles", "words", "digest", "numbers", "lang", "kept",
-        "moment", "rank", "role", "group", "story", "parent", "attracts",
-    )
-]  # fmt: skip
 
 
 def candidate_search(probe: Probe, settings: Settings, *, in_order: bool = False) -> JSON:
@@ -63,11 +56,12 @@ def candidate_search(probe: Probe, settings: Settings, *, in_order: bool = False
     return search
 
 
-def _fetched(settings: Settings) -> JSON:
+def _fetched(settings: Settings, counted: Sequence[Probe] = ()) -> JSON:
     """What verification reads, said in few words: OpenSearch makes an automaton of all of them for
     every request, which took longer than the search. Left out is what may be large; the keys of
-    such a method only where its own measure does not decide."""
-    large = [name for name in _MANY_KEYED if name != settings.verified_by]
+    such a method only where its own measure does not decide, and they are not to be counted."""
+    read = {settings.verified_by, *(method for probe in counted for method in probe.keys)}
+    large = [name for name in _MANY_KEYED if name not in read]
     excluded = ["dedup.evidence", *(f"dedup.{KEY_FIELDS[name]}" for name in large)]
     return {"includes": ["dedup"], "excludes": excluded}
 
@@ -106,13 +100,20 @@ def may_be_common(probes: Sequence[Probe]) -> bool:
     return any(method not in known for probe in probes for method in probe.keys)
 
 
-def gathering_search(probes: Sequence[Probe], *, later: bool, size: int) -> JSON:
+def are_seldom_common(probes: Sequence[Probe]) -> bool:
+    """Whether no key of them is in more than one story and its copies."""
+    return all(_SELDOM_COMMON.issuperset(probe.keys) for probe in probes)
+
+
+def gathering_search(
+    probes: Sequence[Probe], settings: Settings, *, later: bool, size: int
+) -> JSON:
     """All documents that share any key with any of the probes, to be counted by `gathered`.
 
     A batch of 500 asked for in one list of 10,000 terms costs a tenth of 500 counting searches
-    (measured on both: 60 ms against 700). For candidates only those that attract, with what
-    verification needs; for later documents all of them, and only their keys and moments. Keys that
-    meet by chance are fetched to be counted, and not asked for.
+    (measured on both: 60 ms against 700), a single one half of one. For candidates only those that
+    attract, with what verification needs; for later documents all of them, and only their keys and
+    moments. Keys that meet by chance are fetched to be counted, and not asked for.
     """
     terms: dict[str, set[str]] = {}
     fetched: dict[str, None] = {}
@@ -129,7 +130,7 @@ def gathering_search(probes: Sequence[Probe], *, later: bool, size: int) -> JSON
     filters.append({"bool": {"should": shared, "minimum_should_match": 1}})
     return {
         "size": size,
-        "_source": [*_ORDER_FIELDS, *fetched] if later else [*VERIFICATION_FIELDS, *fetched],
+        "_source": [*_ORDER_FIELDS, *fetched] if later else _fetched(settings, probes),
         "track_total_hits": False,
         "query": {"bool": {"filter": filters}},
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ from esdedup.model import (
     time_of,
     unpack,
 )
-from esdedup.numbers import NumberContext
+from esdedup.numbers import NumberContext, written
 from esdedup.settings import Settings
 from esdedup.stores import Record
 from esdedup.stores.bodies.mapping import KEY_FIELDS
@@ -48,7 +49,8 @@ def dedup_fields(record: Record, now: str) -> JSON:
         **({"kept": dict(signature.kept)} if signature.kept else {}),
         "digest": signature.exact,
         "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
-        "numbers": {"list": [n.to_json() for n in signature.numbers]},
+        # Of most documents the counts are never read: they came as JSON from where it was signed.
+        "numbers": {"list": json.loads(written(signature.numbers))},
         "words": signature.words,
         "lang": signature.lang,
         "id": record.document.id,
