@@ -94,12 +94,12 @@ def test_curl(gateway: Running, server: Server, made: str) -> None:
     one = curl("-XPUT", "-H", "Content-Type: application/json", "-d", json.dumps(article(1_300)),
                f"{gateway.url}/{made}/_doc/x?pretty")  # fmt: skip
     assert b'"result" : "created"' in one
+    gateway.settled(180)  # what is compared stands still
     packed = curl("--compressed", f"{gateway.url}/{made}/_search?size=500")
     direct = curl(f"{server.url}/{made}/_search?size=500")
     assert json.loads(packed)["hits"] == json.loads(direct)["hits"]
     head = curl("-I", f"{gateway.url}/{made}")
     assert head.startswith(b"HTTP/1.1 200 ")
-    gateway.settled(180)
 
 
 def test_answers_are_those_of_the_cluster(gateway: Running, server: Server, made: str) -> None:
