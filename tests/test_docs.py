@@ -19,8 +19,9 @@ import pytest
 import typer
 import yaml
 
+import esdedup
 from esdedup.cli import app
-from tests.docs import cli, settings
+from tests.docs import api, cli, http, settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -41,6 +42,8 @@ def commands() -> set[str]:
     [
         ("cli.md", cli.reference, "python -m tests.docs.cli > docs/cli.md"),
         ("settings.md", settings.reference, "python -m tests.docs.settings > docs/settings.md"),
+        ("http.md", http.reference, "python -m tests.docs.http > docs/http.md"),
+        ("api.md", api.reference, "python -m tests.docs.api > docs/api.md"),
     ],
 )
 def test_generated_pages_are_current(page: str, made: object, how: str) -> None:
@@ -215,6 +218,25 @@ def test_a_wrong_command_line_does_not_parse(line: str) -> None:
 def test_every_command_is_documented() -> None:
     page = (ROOT / "docs" / "cli.md").read_text("utf-8")
     assert [c for c in commands() if f"## {c}" not in page] == []
+
+
+def test_every_public_name_is_in_the_reference_of_python() -> None:
+    shown = {name for names in api.SECTIONS.values() for name in names}
+    assert shown == set(esdedup.__all__) - {"__version__"}
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    """A heading of the reference is followed by its signature and by words."""
+    silent = []
+    for entry in re.split(r"^#{3,4} ", (ROOT / "docs" / "api.md").read_text("utf-8"), flags=re.M)[
+        1:
+    ]:
+        name, _, rest = entry.partition("\n")
+        if not re.search(
+            r"[a-z]{3}", re.sub(r"`esdedup[\w.]*`|Property, .*", "", _BLOCK.sub("", rest))
+        ):
+            silent.append(name)
+    assert silent == []
 
 
 def test_make_targets_exist() -> None:

@@ -96,12 +96,16 @@ Every command takes `--help`. Results go to standard output, everything for the 
 terminal (progress, errors, the summary beside `--json`) to standard error. The store is
 `sqlite:///esdedup.db` in the current folder unless `--store` or the environment variable
 `ESDEDUP_STORE` names another.
+
+`esdedup --install-completion` makes Tab complete commands, options and their values in bash, zsh,
+fish and PowerShell; `esdedup --show-completion` prints the script instead. `esdedup --version`
+prints the version.
 """
 
 
 def reference() -> str:
     """The whole page."""
-    return "\n".join([INTRODUCTION, exit_codes(), *map(section, commands())])
+    return "\n".join([INTRODUCTION, exit_codes(), whole(), *map(section, commands())])
 
 
 def commands() -> list[str]:
@@ -122,6 +126,12 @@ def exit_codes() -> str:
     head = ["## Exit codes", "", "| code | meaning |", "| ---: | --- |"]
     end = "An error is one line on standard error; a traceback is a defect worth reporting."
     return "\n".join([*head, *rows, "", end, ""])
+
+
+def whole() -> str:
+    """The help of the program itself, without the exit codes, which stand above."""
+    text, _, _ = help_of("").partition("\n\n  Exit codes:")
+    return "\n".join(["## All commands", "", "```", text, "```", ""])
 
 
 def section(command: str) -> str:
