@@ -97,10 +97,20 @@ def test_every_page_is_in_the_nav_once() -> None:
     assert sorted(nav()) == sorted(pages)
 
 
-def test_the_readme_and_the_first_page_link_every_page() -> None:
-    for start, folder in ((ROOT / "README.md", "docs/"), (ROOT / "docs" / "index.md", "")):
-        linked = {target for target, _ in _LINK.findall(_prose(start))}
-        assert {f"{folder}{page}" for page in nav() if page != "index.md"} - linked == set()
+def test_the_readme_and_the_first_page_lead_to_every_page() -> None:
+    """By a link of their own, or by the first page of the folder that it is in."""
+    docs = ROOT / "docs"
+    for start in (ROOT / "README.md", docs / "index.md"):
+        linked = targets(start)
+        for first in [*linked]:
+            if first.name == "index.md" and first.parent != docs:
+                linked |= targets(first)
+        assert {docs / page for page in nav() if page != "index.md"} - linked == set()
+
+
+def targets(page: Path) -> set[Path]:
+    found = {target for target, _ in _LINK.findall(_prose(page)) if target and "://" not in target}
+    return {(page.parent / target).resolve() for target in found}
 
 
 @pytest.mark.skipif(find_spec("material") is None, reason="needs mkdocs-material: make docs")

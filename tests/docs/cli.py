@@ -78,7 +78,7 @@ kept in the index `esdedup-state-INDEX`, so that any machine can go on; articles
 are taken as well. See [cluster.md](cluster.md).""",
     "sweep": "See [cluster.md](cluster.md). `--since 1970-01-01` looks at every link there is.",
     "templates": "Only for search clusters; see [cluster.md](cluster.md).",
-    "words": "See [methods.md](methods.md#statistics-of-your-own-corpus).",
+    "words": "See [statistics](methods/statistics.md).",
     "words build": """\
 Articles that cannot be read are named and left out; where not one can be counted nothing is written
 and the exit code is 2. Ctrl-C leaves the file as it was. `show` tells the bound of the sketch (its
