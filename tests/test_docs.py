@@ -292,20 +292,8 @@ def _told(code: str) -> Iterator[str]:
 
 
 def test_the_quickstart_runs(tmp_path: Path) -> None:
-    """Its `bash` blocks, one after the other; where it says how many results, they are as many."""
-    page = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
-    script = "".join(code for kind, code in _BLOCK.findall(page) if kind == "bash")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("ESDEDUP_")}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    ran = subprocess.run(
-        ["bash", "-e", "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    """Where it says how many results, they are as many."""
+    shown = run_blocks(ROOT / "docs" / "quickstart.md", tmp_path)
     for told in (
         "3 results, 4 articles",
         "2 stories, 4 articles",
@@ -313,7 +301,64 @@ def test_the_quickstart_runs(tmp_path: Path) -> None:
         "12 -> 17 people died",
         '"rule": "same address"',
     ):
-        assert told in ran.stdout
+        assert told in shown
+
+
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in HOW_TO if "```bash" in p.read_text("utf-8")], ids=lambda p: p.name
+)
+def test_how_to_pages_run(page: Path, tmp_path: Path) -> None:
+    assert run_blocks(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", [p for p in HOW_TO if p.name != "index.md"], ids=lambda p: p.name)
+def test_how_to_pages_answer_first(page: Path) -> None:
+    """A question, a block that works, then the rest; limits at the end, where there are any."""
+    text = page.read_text("utf-8")
+    head, *sections = re.split(r"^## ", _BLOCK.sub("@block", text), flags=re.MULTILINE)
+    first = head.split("\n\n")[1]
+    assert first.endswith("?"), "begins with the question"
+    assert "@block" in head + sections[0]
+    assert [s.split("\n")[0] for s in sections].index("Limits") == len(sections) - 1
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("product", ["elasticsearch", "opensearch"])
+def test_the_tutorial_runs(product: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    server = request.getfixturevalue(f"{product}_server")
+    shown = run_blocks(ROOT / "docs" / "tutorial.md", tmp_path, CLUSTER=server.url)
+    for told in (
+        "75\n",  # pages
+        "75 unchanged",
+        "broken/truncated.html",
+        "copies folded",
+        '"dedup":{',
+        '"collapsed"',
+    ):
+        assert told in shown
+
+
+def run_blocks(page: Path, folder: Path, **more: str) -> str:
+    """The `bash` blocks of a page, one after the other, as one script that ends at an error."""
+    script = "".join(
+        code for kind, code in _BLOCK.findall(page.read_text("utf-8")) if kind == "bash"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("ESDEDUP_", "ES_"))}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    ran = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        env={**environment, **more},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    return ran.stdout
 
 
 def _prose(page: Path) -> str:

@@ -75,9 +75,9 @@ names them.""",
     "backfill": """\
 Articles are read in the order of time and only their `dedup` object is written. The progress is
 kept in the index `esdedup-state-INDEX`, so that any machine can go on; articles written meanwhile
-are taken as well. See [cluster.md](cluster.md).""",
-    "sweep": "See [cluster.md](cluster.md). `--since 1970-01-01` looks at every link there is.",
-    "templates": "Only for search clusters; see [cluster.md](cluster.md).",
+are taken as well. See [backfill](how-to/backfill.md).""",
+    "sweep": "See [clusters](cluster.md#articles-that-come-by-another-route). `--since 1970-01-01` looks at every link there is.",
+    "templates": "Only for search clusters; see [clusters](cluster.md#templates).",
     "words": "See [statistics](methods/statistics.md).",
     "words build": """\
 Articles that cannot be read are named and left out; where not one can be counted nothing is written
