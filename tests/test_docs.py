@@ -332,11 +332,11 @@ def test_the_tutorial_runs(product: str, tmp_path: Path, request: pytest.Fixture
     shown = run_blocks(ROOT / "docs" / "tutorial.md", tmp_path, CLUSTER=server.url)
     for told in (
         "75\n",  # pages
-        "75 unchanged",
+        "73 unchanged, 2 failed",
         "broken/truncated.html",
         "copies folded",
+        "12 -> 17 -> 23 people died",
         '"dedup":{',
-        '"collapsed"',
     ):
         assert told in shown
 
