@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,9 @@ import yaml
 
 import esdedup
 from esdedup.cli import app
+from esdedup.methods import METHODS
+from esdedup.presets import PRESETS
+from esdedup.settings import Settings
 from tests.docs import api, cli, http, settings
 
 ROOT = Path(__file__).parents[1]
@@ -247,6 +251,82 @@ def test_every_public_name_says_what_it_is() -> None:
         ):
             silent.append(name)
     assert silent == []
+
+
+def test_every_method_has_a_page_with_all_its_parts() -> None:
+    folder = ROOT / "docs" / "methods"
+    pages = {"spotsigs": "phrases"}
+    for name in METHODS:
+        text = (folder / f"{pages.get(name, name)}.md").read_text("utf-8")
+        for part in ("aper", "](../img/methods/", "\n    ", "**Useful for**", "**Not useful for**"):
+            assert part in text, (name, part)
+        for heading in ("## Cost", "## Keys as they look"):
+            assert heading in text, (name, heading)
+        assert f"[{name}](" in (folder / "index.md").read_text("utf-8"), name
+
+
+def test_every_preset_is_told_of() -> None:
+    told = "".join(p.read_text("utf-8") for p in (ROOT / "docs" / "methods").glob("*.md"))
+    assert [name for name in PRESETS if f"`{name}`" not in told] == []
+
+
+def test_named_settings_methods_and_presets_exist() -> None:
+    """`--set name=value` and `name = value`; `--only method`; `--preset name`."""
+    known = {field.name for field in fields(Settings)}
+    for page in PAGES:
+        for code in _code(page):
+            named = set(re.findall(r"--set [\"']?([a-z]\w*)=", code))
+            named |= set(re.findall(r"^([a-z]+(?:_[a-z]+)*) = [\w.:]+$", code))
+            assert named - known == set(), page
+            only = set(re.findall(r"--only ([a-z]+)", code)) - {"method"}
+            assert only <= set(METHODS), page
+            assert set(re.findall(r"--preset ([a-z][\w-]*)", code)) <= set(PRESETS), page
+            for methods in re.findall(r"--set methods=([\w,]+)", code):
+                assert set(methods.split(",")) <= set(METHODS), page
+
+
+def test_named_endpoints_and_metrics_exist() -> None:
+    made = {path for _, path, _ in http.operations(http.description())}
+    metrics = "".join(p.read_text("utf-8") for p in (ROOT / "esdedup" / "service").glob("*.py"))
+    for page in PAGES:
+        for code in _code(page):
+            named = set(
+                re.findall(r"(?<![\w./])(?:localhost:8765|search\.example:8765)?(/v1/[\w/]+)", code)
+            )
+            assert named - made == set(), page
+            # The last parts of a name are joined on by a prefix in the code.
+            for metric in re.findall(r"\besdedup_([a-z_]+)\b", code):
+                if page.name == "monitoring.md":
+                    assert metric in metrics, metric
+
+
+def test_named_modules_and_variables_exist() -> None:
+    files = [p for folder in ("esdedup", "tests") for p in (ROOT / folder).glob("**/*.py")]
+    code_of = "".join(p.read_text("utf-8") for p in files)
+    for page in PAGES:
+        for code in _code(page):
+            for module in re.findall(r"python -m (tests(?:\.\w+)*)", code):
+                assert find_spec(module) is not None, (page, module)
+            for name in re.findall(r"\b(ES_[A-Z_]+)\b", code):
+                assert name in code_of, (page, name)
+            for name in re.findall(r"\bESDEDUP_([A-Z_]+)\b", code):
+                known = {field.name.upper() for field in fields(Settings)}
+                assert name in known or f"ESDEDUP_{name}" in code_of, (page, name)
+
+
+def test_the_architecture_is_that_of_the_tree() -> None:
+    """A section for every folder; every file that is named is there."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    headings = " ".join(re.findall(r"^## (.*)$", text, re.MULTILINE))
+    folders = {p.parent.name for p in (ROOT / "esdedup").glob("*/__init__.py")}
+    assert {name for name in folders if f"`{name}/`" not in headings} == set()
+    files = {
+        str(p.relative_to(base))
+        for base in (ROOT, ROOT / "esdedup", *(ROOT / "esdedup").glob("*/"))
+        for p in base.glob("**/*.py")
+    }
+    named = set(re.findall(r"`([\w/]+\.py)`", text))
+    assert named - files == set()
 
 
 def test_make_targets_exist() -> None:

@@ -76,7 +76,9 @@ names them.""",
 Articles are read in the order of time and only their `dedup` object is written. The progress is
 kept in the index `esdedup-state-INDEX`, so that any machine can go on; articles written meanwhile
 are taken as well. See [backfill](how-to/backfill.md).""",
-    "sweep": "See [clusters](cluster.md#articles-that-come-by-another-route). `--since 1970-01-01` looks at every link there is.",
+    "sweep": """\
+See [clusters](cluster.md#articles-that-come-by-another-route). `--since 1970-01-01` looks at every
+link there is.""",
     "templates": "Only for search clusters; see [clusters](cluster.md#templates).",
     "words": "See [statistics](methods/statistics.md).",
     "words build": """\

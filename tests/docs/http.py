@@ -27,8 +27,7 @@ need no key. Every error is `application/problem+json`, see [errors](service.md#
 
 def reference() -> str:
     """The whole page."""
-    # Nothing is opened before a server starts it.
-    made = make_app(ServiceConfig(store="sqlite:///news.db")).openapi()
+    made = description()
     parts = [INTRODUCTION, _overview(made), BESIDE]
     for topic, operations in _topics(made).items():
         parts.append(f"## {topic.capitalize()}\n")
@@ -38,6 +37,11 @@ def reference() -> str:
     for name, schema in made["components"]["schemas"].items():
         parts += _schema(name, schema)
     return "\n".join(parts)
+
+
+def description() -> Any:
+    """What `/openapi.json` answers; no store is opened before a server starts."""
+    return make_app(ServiceConfig(store="sqlite:///news.db")).openapi()
 
 
 def operations(made: Any) -> Iterator[tuple[str, str, Any]]:
