@@ -278,8 +278,7 @@ def test_named_settings_methods_and_presets_exist() -> None:
             named = set(re.findall(r"--set [\"']?([a-z]\w*)=", code))
             named |= set(re.findall(r"^([a-z]+(?:_[a-z]+)*) = [\w.:]+$", code))
             assert named - known == set(), page
-            only = set(re.findall(r"--only ([a-z]+)", code)) - {"method"}
-            assert only <= set(METHODS), page
+            assert set(re.findall(r"backfill .*--only ([a-z]+)", code)) <= set(METHODS), page
             assert set(re.findall(r"--preset ([a-z][\w-]*)", code)) <= set(PRESETS), page
             for methods in re.findall(r"--set methods=([\w,]+)", code):
                 assert set(methods.split(",")) <= set(METHODS), page
