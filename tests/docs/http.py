@@ -115,7 +115,7 @@ def _bounds(schema: Any, text: str) -> str:
     """Least and most, where the description bounds it."""
     words = {"minimum": "at least", "maximum": "at most", "maxItems": "at most"}
     found = [
-        f"{word} {schema[name]:,g}{' of them' if name == 'maxItems' else ''}"
+        f"{word} {schema[name]:,.10g}{' of them' if name == 'maxItems' else ''}"
         for name, word in words.items()
         if name in schema
     ]
