@@ -26,7 +26,12 @@ _DOCUMENT_FIELDS = ("id", "title", "text", "url", "source", "lang", "published",
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One article as it came in. `html` is the raw page where the text is still to be extracted."""
+    """One article as it came in.
+
+    `text` is the body, or `html` the page that it is still to be extracted from. `published`
+    without a time zone is UTC; `lang` is a code (`tr`), guessed where it is missing; `extra` holds
+    all other fields, which are kept with the article. An id has at most 512 bytes.
+    """
 
     id: str
     title: str = ""
@@ -172,7 +177,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Why two documents are, or are not, one story: measures beside the thresholds they met."""
+    """Why two documents are, or are not, one story: measures beside the thresholds they met.
+
+    `other` is the earlier one; `found_by` has the shared keys of each method. `overlap` is the
+    value of `measure`; `of_new` and `of_old` are the shares of each text that the other one has.
+    `reason` tells of an update whether `numbers` changed or the text was `extended`.
+    """
 
     other: str
     found_by: Mapping[str, int] = field(default_factory=dict)
@@ -236,7 +246,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The verdict on one document, with its evidence; the runner-ups come after the first."""
+    """The verdict on one document, with its evidence; the runner-ups come after the first.
+
+    `role` is original, duplicate, update or unprocessed; `group` the id of the original whose
+    copies it is among, `story` that of the first group of a chain of updates.
+    """
 
     id: str
     role: Role
@@ -250,6 +264,7 @@ class Decision:
 
     @property
     def link(self) -> Link:
+        """The document's place: role, group, story, and what it was verified against."""
         # Without evidence only where somebody else wrote the role; `doctor` finds it.
         linked = self.role in ("duplicate", "update") and bool(self.evidence)
         parent = self.evidence[0].other if linked else None

@@ -30,7 +30,14 @@ from esdedup.stream import SMALLEST_BATCH, Steps, Stream
 
 
 class Deduplicator:
-    """Finds copies and updates among news articles and links them in a store."""
+    """Finds copies and updates among news articles and links them in a store.
+
+    Used with `with`, which closes the store:
+
+        with Deduplicator.open("sqlite:///news.db") as news:
+            for outcome in news.add_many(read(["feed.ndjson"])):
+                print(outcome.decision.id, outcome.decision.role)
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -45,6 +52,7 @@ class Deduplicator:
         *,
         mode: Literal["write", "read"] = "write",
     ) -> Self:
+        """With the store behind a URL; `open_store` has what it may be. Without one: in memory."""
         opened = cls(open_store(url, settings, mode=mode))
         try:
             if mode == "write":
@@ -61,10 +69,11 @@ class Deduplicator:
         self.close()
 
     def close(self) -> None:
+        """Close the store."""
         self.store.close()
 
     def check(self, document: Document) -> Decision:
-        """Decide without writing."""
+        """Decide without writing. A page that cannot be processed has the role `unprocessed`."""
         (item,) = prepare([document], self.settings)
         if isinstance(item, Failure):
             return unprocessed(item)
@@ -79,21 +88,29 @@ class Deduplicator:
         return decide(id_, signature, candidates, self.settings, said)
 
     def add(self, document: Document) -> Decision:
-        """Index one document."""
+        """Index one document: decide, store it, and mend what it touches.
+
+        For more than a few use `add_many`, whose batches share lookups and writes.
+        """
         *_, outcome = (o for o in self.add_many([document]) if o.status != "relinked")
         return outcome.decision
 
     def add_many(
         self, documents: Iterable[Document | Failure], *, workers: int = 0
     ) -> Iterator[Outcome]:
-        """Index a stream; outcomes come batch by batch, in the order of the input."""
+        """Index a stream; outcomes come batch by batch, in the order of the input.
+
+        Nothing is read or written before they are asked for. `workers` are processes for
+        extraction and signing, 0 is none. Documents that were there before and found another
+        place are among the outcomes, with the status `relinked`.
+        """
         for batch in self.add_batches(documents, workers=workers):
             yield from batch
 
     def add_batches(
         self, documents: Iterable[Document | Failure], *, workers: int = 0
     ) -> Iterator[list[Outcome]]:
-        """The same, each batch as a whole once it is written."""
+        """As `add_many`, each batch as a whole once it is written."""
         prepared = self._prepared(documents, workers)
         if self.store.serial or self.settings.batch < SMALLEST_BATCH:
             yield from map(self.write, prepared)
@@ -102,7 +119,8 @@ class Deduplicator:
         self.store.refresh()
 
     def write(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
-        """Decide and store one prepared batch: all of it, or on an error nothing."""
+        """Decide and store one batch that `signing.prepare` made: all of it, or on an error
+        nothing."""
         outcomes: list[Outcome] = []
         with self.store.transaction():
             for part in _without_repeated_ids(items):
@@ -110,7 +128,10 @@ class Deduplicator:
         return outcomes
 
     def delete(self, ids: Iterable[str]) -> set[str]:
-        """Remove documents; a group that loses its original gets the next by the order."""
+        """Remove documents; a group that loses its original gets the next by the order.
+
+        Returns the ids that were there.
+        """
         with self.store.transaction():
             self.store.begin()
             in_turn = list(dict.fromkeys(ids))

@@ -6,7 +6,7 @@ from typing import Any
 
 from esdedup.errors import SettingsError
 
-# Each preset is the default with these values changed; figures and reasons in docs/methods.md.
+# Each preset is the default with these values changed; figures: docs/methods.
 _NRC_GPHIN: dict[str, Any] = {
     "methods": ("sketch",),
     "signed_text": "title+body",

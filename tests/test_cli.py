@@ -137,6 +137,30 @@ def test_version(cli: Cli) -> None:
     assert cli("--version").stdout == f"esdedup {__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [("esdedup qua", "quarantine"), ("esdedup search ferry --cano", "--canonical")],
+)
+def test_shells_complete_commands_and_options(typed: str, completed: str) -> None:
+    """As the script of `--install-completion` asks for it."""
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    asked = {**os.environ, "_ESDEDUP_COMPLETE": "complete_bash", **words}
+    code = "import sys; from esdedup.__main__ import main; sys.argv = ['esdedup']; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=asked, capture_output=True, text=True, check=False
+    )
+    assert ran.stdout.split() == [completed], ran.stderr
+
+
+def test_completion_installs(tmp_path: Path) -> None:
+    home = {**os.environ, "HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    # Typer asks the processes above which shell it is; here that may be none.
+    home["_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION"] = "1"
+    command = [sys.executable, "-m", "esdedup", "--install-completion", "bash"]
+    subprocess.run(command, env=home, check=True, capture_output=True)
+    assert "esdedup.sh" in (tmp_path / ".bashrc").read_text()
+
+
 # --- index -----------------------------------------------------------------------------------
 
 

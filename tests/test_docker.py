@@ -199,6 +199,6 @@ class TestDockerfile:
 
 
 def test_steps_in_the_documentation_name_files_that_exist() -> None:
-    page = (ROOT / "docs" / "docker.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "docker.md").read_text("utf-8")
     for name in re.findall(r"docker/[\w.]+", page):
         assert (ROOT / name).exists() or name == "docker/.env", name

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,12 @@ import pytest
 import typer
 import yaml
 
+import esdedup
 from esdedup.cli import app
-from tests.docs import cli, settings
+from esdedup.methods import METHODS
+from esdedup.presets import PRESETS
+from esdedup.settings import Settings
+from tests.docs import api, cli, http, settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -41,6 +46,8 @@ def commands() -> set[str]:
     [
         ("cli.md", cli.reference, "python -m tests.docs.cli > docs/cli.md"),
         ("settings.md", settings.reference, "python -m tests.docs.settings > docs/settings.md"),
+        ("http.md", http.reference, "python -m tests.docs.http > docs/http.md"),
+        ("api.md", api.reference, "python -m tests.docs.api > docs/api.md"),
     ],
 )
 def test_generated_pages_are_current(page: str, made: object, how: str) -> None:
@@ -94,10 +101,20 @@ def test_every_page_is_in_the_nav_once() -> None:
     assert sorted(nav()) == sorted(pages)
 
 
-def test_the_readme_and_the_first_page_link_every_page() -> None:
-    for start, folder in ((ROOT / "README.md", "docs/"), (ROOT / "docs" / "index.md", "")):
-        linked = {target for target, _ in _LINK.findall(_prose(start))}
-        assert {f"{folder}{page}" for page in nav() if page != "index.md"} - linked == set()
+def test_the_readme_and_the_first_page_lead_to_every_page() -> None:
+    """By a link of their own, or by the first page of the folder that it is in."""
+    docs = ROOT / "docs"
+    for start in (ROOT / "README.md", docs / "index.md"):
+        linked = targets(start)
+        for first in [*linked]:
+            if first.name == "index.md" and first.parent != docs:
+                linked |= targets(first)
+        assert {docs / page for page in nav() if page != "index.md"} - linked == set()
+
+
+def targets(page: Path) -> set[Path]:
+    found = {target for target, _ in _LINK.findall(_prose(page)) if target and "://" not in target}
+    return {(page.parent / target).resolve() for target in found}
 
 
 @pytest.mark.skipif(find_spec("material") is None, reason="needs mkdocs-material: make docs")
@@ -217,6 +234,100 @@ def test_every_command_is_documented() -> None:
     assert [c for c in commands() if f"## {c}" not in page] == []
 
 
+def test_every_public_name_is_in_the_reference_of_python() -> None:
+    shown = {name for names in api.SECTIONS.values() for name in names}
+    assert shown == set(esdedup.__all__) - {"__version__"}
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    """A heading of the reference is followed by its signature and by words."""
+    silent = []
+    for entry in re.split(r"^#{3,4} ", (ROOT / "docs" / "api.md").read_text("utf-8"), flags=re.M)[
+        1:
+    ]:
+        name, _, rest = entry.partition("\n")
+        if not re.search(
+            r"[a-z]{3}", re.sub(r"`esdedup[\w.]*`|Property, .*", "", _BLOCK.sub("", rest))
+        ):
+            silent.append(name)
+    assert silent == []
+
+
+def test_every_method_has_a_page_with_all_its_parts() -> None:
+    folder = ROOT / "docs" / "methods"
+    pages = {"spotsigs": "phrases"}
+    for name in METHODS:
+        text = (folder / f"{pages.get(name, name)}.md").read_text("utf-8")
+        for part in ("aper", "](../img/methods/", "\n    ", "**Useful for**", "**Not useful for**"):
+            assert part in text, (name, part)
+        for heading in ("## Cost", "## Keys as they look"):
+            assert heading in text, (name, heading)
+        assert f"[{name}](" in (folder / "index.md").read_text("utf-8"), name
+
+
+def test_every_preset_is_told_of() -> None:
+    told = "".join(p.read_text("utf-8") for p in (ROOT / "docs" / "methods").glob("*.md"))
+    assert [name for name in PRESETS if f"`{name}`" not in told] == []
+
+
+def test_named_settings_methods_and_presets_exist() -> None:
+    """`--set name=value` and `name = value`; `--only method`; `--preset name`."""
+    known = {field.name for field in fields(Settings)}
+    for page in PAGES:
+        for code in _code(page):
+            named = set(re.findall(r"--set [\"']?([a-z]\w*)=", code))
+            named |= set(re.findall(r"^([a-z]+(?:_[a-z]+)*) = [\w.:]+$", code))
+            assert named - known <= {"name"}, page  # as in `--set name=value`
+            assert set(re.findall(r"backfill .*--only ([a-z]+)", code)) <= set(METHODS), page
+            assert set(re.findall(r"--preset ([a-z][\w-]*)", code)) <= set(PRESETS), page
+            for methods in re.findall(r"--set methods=([\w,]+)", code):
+                assert set(methods.split(",")) <= set(METHODS), page
+
+
+def test_named_endpoints_and_metrics_exist() -> None:
+    made = {path for _, path, _ in http.operations(http.description())}
+    metrics = "".join(p.read_text("utf-8") for p in (ROOT / "esdedup" / "service").glob("*.py"))
+    for page in PAGES:
+        for code in _code(page):
+            named = set(
+                re.findall(r"(?<![\w./])(?:localhost:8765|search\.example:8765)?(/v1/[\w/]+)", code)
+            )
+            assert named - made == set(), page
+            # The last parts of a name are joined on by a prefix in the code.
+            for metric in re.findall(r"\besdedup_([a-z_]+)\b", code):
+                if page.name == "monitoring.md":
+                    assert metric in metrics, metric
+
+
+def test_named_modules_and_variables_exist() -> None:
+    files = [p for folder in ("esdedup", "tests") for p in (ROOT / folder).glob("**/*.py")]
+    code_of = "".join(p.read_text("utf-8") for p in files)
+    for page in PAGES:
+        for code in _code(page):
+            for module in re.findall(r"python -m (tests(?:\.\w+)*)", code):
+                assert find_spec(module) is not None, (page, module)
+            for name in re.findall(r"\b(ES_[A-Z_]+)\b", code):
+                assert name in code_of, (page, name)
+            for name in re.findall(r"\bESDEDUP_([A-Z_]+)\b", code):
+                known = {field.name.upper() for field in fields(Settings)}
+                assert name in known or f"ESDEDUP_{name}" in code_of, (page, name)
+
+
+def test_the_architecture_is_that_of_the_tree() -> None:
+    """A section for every folder; every file that is named is there."""
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    headings = " ".join(re.findall(r"^## (.*)$", text, re.MULTILINE))
+    folders = {p.parent.name for p in (ROOT / "esdedup").glob("*/__init__.py")}
+    assert {name for name in folders if f"`{name}/`" not in headings} == set()
+    files = {
+        str(p.relative_to(base))
+        for base in (ROOT, ROOT / "esdedup", *(ROOT / "esdedup").glob("*/"))
+        for p in base.glob("**/*.py")
+    }
+    named = set(re.findall(r"`([\w/]+\.py)`", text))
+    assert named - files == set()
+
+
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {
@@ -260,20 +371,8 @@ def _told(code: str) -> Iterator[str]:
 
 
 def test_the_quickstart_runs(tmp_path: Path) -> None:
-    """Its `bash` blocks, one after the other; where it says how many results, they are as many."""
-    page = (ROOT / "docs" / "quickstart.md").read_text("utf-8")
-    script = "".join(code for kind, code in _BLOCK.findall(page) if kind == "bash")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("ESDEDUP_")}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
-    ran = subprocess.run(
-        ["bash", "-e", "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=environment,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    """Where it says how many results, they are as many."""
+    shown = run_blocks(ROOT / "docs" / "quickstart.md", tmp_path)
     for told in (
         "3 results, 4 articles",
         "2 stories, 4 articles",
@@ -281,7 +380,64 @@ def test_the_quickstart_runs(tmp_path: Path) -> None:
         "12 -> 17 people died",
         '"rule": "same address"',
     ):
-        assert told in ran.stdout
+        assert told in shown
+
+
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in HOW_TO if "```bash" in p.read_text("utf-8")], ids=lambda p: p.name
+)
+def test_how_to_pages_run(page: Path, tmp_path: Path) -> None:
+    assert run_blocks(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", [p for p in HOW_TO if p.name != "index.md"], ids=lambda p: p.name)
+def test_how_to_pages_answer_first(page: Path) -> None:
+    """A question, a block that works, then the rest; limits at the end, where there are any."""
+    text = page.read_text("utf-8")
+    head, *sections = re.split(r"^## ", _BLOCK.sub("@block", text), flags=re.MULTILINE)
+    first = head.split("\n\n")[1]
+    assert first.endswith("?"), "begins with the question"
+    assert "@block" in head + sections[0]
+    assert [s.split("\n")[0] for s in sections].index("Limits") == len(sections) - 1
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("product", ["elasticsearch", "opensearch"])
+def test_the_tutorial_runs(product: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    server = request.getfixturevalue(f"{product}_server")
+    shown = run_blocks(ROOT / "docs" / "tutorial.md", tmp_path, CLUSTER=server.url)
+    for told in (
+        "75\n",  # pages
+        "73 unchanged, 2 failed",
+        "broken/truncated.html",
+        "copies folded",
+        "12 -> 17 -> 23 people died",
+        '"dedup":{',
+    ):
+        assert told in shown
+
+
+def run_blocks(page: Path, folder: Path, **more: str) -> str:
+    """The `bash` blocks of a page, one after the other, as one script that ends at an error."""
+    script = "".join(
+        code for kind, code in _BLOCK.findall(page.read_text("utf-8")) if kind == "bash"
+    )
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("ESDEDUP_", "ES_"))}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    ran = subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        env={**environment, **more},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout
+    return ran.stdout
 
 
 def _prose(page: Path) -> str:

@@ -48,7 +48,6 @@ app = typer.Typer(
     cls=_Reporting,
     epilog=EPILOG,
     no_args_is_help=True,
-    add_completion=False,
     # Plain help comes twice as fast as rich's, and reads the same in a terminal and in the docs.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -186,7 +186,7 @@ def _weights(
 
     The frequency as it is: its logarithm finds fewer copies, and with its square the one word
     that a whole event is about decides (680 articles on one summit, within 3 bits: P .98 and
-    R .24 as it is, 1 and .19 by the logarithm, .09 and .52 squared; docs/methods.md).
+    R .24 as it is, 1 and .19 by the logarithm, .09 and .52 squared; docs/methods/simhash.md).
     """
     if settings.simhash_weights == "equal":
         return np.ones(len(rarities), np.float64)

@@ -127,8 +127,13 @@ def fold(
     window: timedelta | None = None,
     settings: Settings | None = None,
 ) -> Folded:
-    """A whole list at once. `store` knows groups of items by their ids, addresses and texts;
-    `by` = story folds updates too; beyond `window` the same text is a new story."""
+    """One item per story of a list from anywhere, in the order of the list.
+
+    Items are mappings with `text`, a `snippet`, or only `title` and `url`; hits of a search engine
+    and `Document`s are taken as well. `keep` is which item of a story stays (`sources`, best first,
+    for `source`). `store` knows groups of items by their ids, addresses and texts; `by="story"`
+    folds updates too; beyond `window` the same text is a new story.
+    """
     _check(keep, sources)
     folder = Folder(by=by, store=store, window=window, settings=settings)
     entries = list(items)

@@ -29,9 +29,13 @@ DEEPEST = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search in words, for any store. `words` None is everything, a text without a word in it
-    nothing. `sort` names fields, with a minus for descending: `-published`, `source`, `score`;
-    without it the best match comes first."""
+    """A search in words, for any store.
+
+    All `words` must occur, "in quotes" as a phrase; None is everything, a text without a word in
+    it nothing. `filters` has the values allowed of a field, `since` and `until` bound the date of
+    publication. `sort` names fields, with a minus for descending: `-published`, `source`,
+    `score`; without it the best match comes first.
+    """
 
     words: str | None = None
     filters: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -57,7 +61,12 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How results are folded, counted and shown; see docs/searching.md."""
+    """How results are folded, counted and shown: keywords of the methods of `Searcher`.
+
+    `copies` counts the matching copies of each result; `sources` has the sources, best first, for
+    `show="source"`; articles of one story further apart than `window` are two stories. The page on
+    searching has what each mode promises.
+    """
 
     mode: Mode = "auto"
     by: By = "group"
@@ -88,6 +97,7 @@ class Options:
 
     @property
     def window_microseconds(self) -> int:
+        """The window as orders have it; 0 where there is none."""
         return 0 if self.window is None else self.window // timedelta(microseconds=1)
 
 

@@ -41,6 +41,7 @@ class Update:
 
     @classmethod
     def from_evidence(cls, role: str, evidence: tuple[Evidence, ...]) -> Update | None:
+        """Of a document with this role and evidence; None where it is no update."""
         if role != "update" or not evidence:
             return None
         first = evidence[0]
@@ -86,6 +87,7 @@ class StoryHit:
 
     @cached_property
     def document(self) -> Document:
+        """The article shown, read when it is asked for."""
         return self.read()
 
     @cached_property

@@ -14,7 +14,7 @@ Asked = str | Query | Mapping[str, Any]
 
 
 class Searcher:
-    """Searches of one store. Nothing is ever written, and nothing hidden cannot be expanded.
+    """Searches of one store. Nothing is written, and what is folded can be listed (`copies`).
 
     A query is words, a `Query`, or on a cluster any body of its query language; options are
     those of `Options`, by keyword:
@@ -29,6 +29,7 @@ class Searcher:
 
     @classmethod
     def open(cls, url: str) -> Self:
+        """With the store behind a URL, to read."""
         return cls(open_store(url, mode="read"))
 
     def __enter__(self) -> Self:
@@ -38,6 +39,7 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
+        """Close the store."""
         self.store.close()
 
     def search(

@@ -46,6 +46,11 @@ class ReadRoute(APIRoute):
     needed: ClassVar[Scope] = "read"
     media_type: ClassVar[str] = _JSON
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        # The description tells the scope, too.
+        extra = {**(options.pop("openapi_extra", None) or {}), "x-scope": self.needed}
+        super().__init__(*args, **options, openapi_extra=extra)
+
     def get_route_handler(self) -> _Handler:
         handler = super().get_route_handler()
 

@@ -55,21 +55,42 @@ class SearchIn(_In):
     )
 
     words: str | None = Field(default=None, max_length=2_000, description='All words; "a phrase".')
-    filters: dict[str, list[str]] = Field(default={}, max_length=20)
+    filters: dict[str, list[str]] = Field(
+        default={}, max_length=20, description="Of each field the values allowed."
+    )
     since: str | None = Field(default=None, max_length=40, description="Published from then on.")
     until: str | None = Field(default=None, max_length=40, description="Published before.")
-    sort: list[str] = Field(default=[], max_length=5, examples=[["-published"]])
-    mode: Literal["auto", "collapse", "canonical", "all"] = "auto"
-    by: Literal["group", "story"] = "group"
-    show: Literal["best", "earliest", "newest", "longest", "source"] = "best"
-    sources: list[str] = Field(default=[], max_length=1_000)
-    total: Literal["estimate", "exact", "none"] = "estimate"
-    window_hours: float | None = Field(default=None, gt=0, le=1e6)
+    sort: list[str] = Field(
+        default=[],
+        max_length=5,
+        examples=[["-published"]],
+        description="Fields, with a minus for descending; else the best match first.",
+    )
+    mode: Literal["auto", "collapse", "canonical", "all"] = Field(
+        default="auto", description="The best of each story, originals and updates alone, or all."
+    )
+    by: Literal["group", "story"] = Field(
+        default="group", description="Fold copies, or updates too."
+    )
+    show: Literal["best", "earliest", "newest", "longest", "source"] = Field(
+        default="best", description="Which article stands for a story."
+    )
+    sources: list[str] = Field(
+        default=[], max_length=1_000, description="For `show` = source: the best first."
+    )
+    total: Literal["estimate", "exact", "none"] = Field(
+        default="estimate", description="How stories are counted."
+    )
+    window_hours: float | None = Field(
+        default=None, gt=0, le=1e6, description="The same story after such a pause is a new one."
+    )
     size: Size = 10
     offset: Offset = 0
     cursor: str | None = Field(default=None, max_length=10_000, description="Of the page before.")
     deep: bool = Field(default=False, description="Answer with a cursor.")
-    facets: list[str] = Field(default=[], max_length=10)
+    facets: list[str] = Field(
+        default=[], max_length=10, description="Fields whose values are counted."
+    )
     expand: bool = Field(default=False, description="With the articles folded into each result.")
     texts: bool = Field(default=True, description="With the whole text of each result.")
 

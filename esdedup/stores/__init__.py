@@ -260,7 +260,8 @@ class Store(Protocol):
 def open_store(
     url: str, settings: Settings | None = None, *, mode: Literal["write", "read"] = "write"
 ) -> Store:
-    """The store behind a URL: `sqlite:///news.db` or a file name; a cluster (see `connection`).
+    """The store behind a URL: `sqlite:///news.db`, a file name, `sqlite://:memory:`, or
+    `https://host:9200/index` of a cluster, with the product in front where it is to be stated.
 
     Mode `write` creates it where there is none. Without `settings` an existing store opens with
     the ones recorded in it; with others of the kind that shapes keys it does not open.

@@ -75,10 +75,12 @@ names them.""",
     "backfill": """\
 Articles are read in the order of time and only their `dedup` object is written. The progress is
 kept in the index `esdedup-state-INDEX`, so that any machine can go on; articles written meanwhile
-are taken as well. See [cluster.md](cluster.md).""",
-    "sweep": "See [cluster.md](cluster.md). `--since 1970-01-01` looks at every link there is.",
-    "templates": "Only for search clusters; see [cluster.md](cluster.md).",
-    "words": "See [methods.md](methods.md#statistics-of-your-own-corpus).",
+are taken as well. See [backfill](how-to/backfill.md).""",
+    "sweep": """\
+See [clusters](cluster.md#articles-that-come-by-another-route). `--since 1970-01-01` looks at every
+link there is.""",
+    "templates": "Only for search clusters; see [clusters](cluster.md#templates).",
+    "words": "See [statistics](methods/statistics.md).",
     "words build": """\
 Articles that cannot be read are named and left out; where not one can be counted nothing is written
 and the exit code is 2. Ctrl-C leaves the file as it was. `show` tells the bound of the sketch (its
@@ -96,12 +98,16 @@ Every command takes `--help`. Results go to standard output, everything for the 
 terminal (progress, errors, the summary beside `--json`) to standard error. The store is
 `sqlite:///esdedup.db` in the current folder unless `--store` or the environment variable
 `ESDEDUP_STORE` names another.
+
+`esdedup --install-completion` makes Tab complete commands, options and their values in bash, zsh,
+fish and PowerShell; `esdedup --show-completion` prints the script instead. `esdedup --version`
+prints the version.
 """
 
 
 def reference() -> str:
     """The whole page."""
-    return "\n".join([INTRODUCTION, exit_codes(), *map(section, commands())])
+    return "\n".join([INTRODUCTION, exit_codes(), whole(), *map(section, commands())])
 
 
 def commands() -> list[str]:
@@ -122,6 +128,12 @@ def exit_codes() -> str:
     head = ["## Exit codes", "", "| code | meaning |", "| ---: | --- |"]
     end = "An error is one line on standard error; a traceback is a defect worth reporting."
     return "\n".join([*head, *rows, "", end, ""])
+
+
+def whole() -> str:
+    """The help of the program itself, without the exit codes, which stand above."""
+    text, _, _ = help_of("").partition("\n\n  Exit codes:")
+    return "\n".join(["## All commands", "", "```", text, "```", ""])
 
 
 def section(command: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from esdedup.model import JSON, Document, Failure
 from esdedup.outcomes import unprocessed
@@ -48,6 +48,7 @@ async def index_one(article: Article, service: Here) -> Response:
 
 @_streaming.post(
     "/articles/bulk",
+    response_class=StreamingResponse,  # or the description would say JSON, too
     responses={200: {"description": "A decision a line.", "content": {NDJSON: {}}}},
     openapi_extra=_BULK,
     summary="Index many articles",

@@ -56,7 +56,7 @@ async def search_link(
     expand: bool = False,
     texts: bool = True,
 ) -> Response:
-    """The same, for links and quick questions."""
+    """The same, for links and quick questions; `SearchIn` says what the parameters mean."""
     asked = SearchIn(
         words=words, filters=_filters(filter), since=since, until=until, sort=sort[:5], mode=mode,
         by=by, show=show, size=size, offset=offset, cursor=cursor, deep=deep, facets=facet[:10],

@@ -34,6 +34,7 @@ _Since = Annotated[str | None, Query(max_length=40, description="A date; else th
 # Finding events reads a week of articles: answers of this age are given again.
 _EVENTS_SECONDS = 20.0
 _REMEMBERED = 8
+_EVENT_STREAM = "text/event-stream"
 
 
 @router.get("/similar", responses=answers(), summary="News similar to a stored article")
@@ -95,7 +96,12 @@ async def events(
     return Answer({"total": len(found), "events": await service.read(job, "events")})
 
 
-@router.get("/events/stream", summary="Breaking events as they happen")
+@router.get(
+    "/events/stream",
+    response_class=StreamingResponse,
+    responses={200: {"description": "Without an end.", "content": {_EVENT_STREAM: {}}}},
+    summary="Breaking events as they happen",
+)
 async def events_stream(service: Here) -> Response:
     """Server-sent events: `event` is what happened to an event, `data` the event as it is now."""
     if service.streams >= service.config.streams:
@@ -103,7 +109,7 @@ async def events_stream(service: Here) -> Response:
             429, "too-many-streams", "too many streams at once; come again", retry_after=30
         )
     messages = service.counted_stream(service.followers().messages(service.stopping))
-    return StreamingResponse(messages, headers=UNBUFFERED, media_type="text/event-stream")
+    return StreamingResponse(messages, headers=UNBUFFERED, media_type=_EVENT_STREAM)
 
 
 @router.get("/event", responses=answers(), summary="One event with its stories")
