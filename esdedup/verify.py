@@ -14,7 +14,8 @@ import numpy.typing as npt
 from esdedup.methods import DISTANCES, method
 from esdedup.model import Evidence, Hashes32, Signature
 from esdedup.numbers import NumberChange, changed_numbers
-from esdedup.settings import Measure, Settings
+from esdedup.settings import Settings
+from esdedup.settings.table import Measure
 
 _HALF = 0.5
 

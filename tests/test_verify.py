@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from esdedup.model import Signature
 from esdedup.numbers import NumberContext
-from esdedup.settings import Measure, Settings
+from esdedup.settings import Settings
+from esdedup.settings.table import Measure
 from esdedup.verify import count_shared, verify
 
 PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")
