@@ -29,7 +29,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # The tests that would be read first by someone who changes the file, the quick ones in front.
-_SIGNED = ("tests/golden/test_methods.py", "tests/methods/test_reference.py")
+_ALL = ("tests/methods/test_all.py", "tests/golden/test_methods.py")
 TESTS: dict[str, tuple[str, ...]] = {
     "esdedup/verify.py": ("tests/test_verify.py", "tests/test_decide.py"),
     "esdedup/decide.py": (
@@ -38,20 +38,28 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/test_linking.py",
     ),
     "esdedup/methods/antecedents.py": ("tests/methods/test_phrases.py",),
-    "esdedup/methods/batch.py": (*_SIGNED, "tests/methods/test_signing.py"),
+    "esdedup/methods/batch.py": (
+        *_ALL,
+        "tests/methods/test_reference.py",
+        "tests/methods/test_signing.py",
+    ),
     "esdedup/methods/boilerplate.py": ("tests/test_statistics.py",),
-    "esdedup/methods/entities.py": (*_SIGNED, "tests/methods/test_entities.py"),
-    "esdedup/methods/exact.py": (*_SIGNED, "tests/methods/test_any_text.py"),
-    "esdedup/methods/imatch.py": (*_SIGNED, "tests/methods/test_imatch.py"),
+    "esdedup/methods/entities.py": (*_ALL, "tests/methods/test_entities.py"),
+    "esdedup/methods/exact.py": (*_ALL, "tests/methods/test_signing.py"),
+    "esdedup/methods/imatch.py": (*_ALL, "tests/methods/test_imatch.py"),
     "esdedup/methods/lengths.py": (
-        *_SIGNED,
+        *_ALL,
         "tests/methods/test_lengths.py",
         "tests/methods/test_jumping.py",
     ),
-    "esdedup/methods/phrases.py": (*_SIGNED, "tests/methods/test_phrases.py"),
-    "esdedup/methods/simhash.py": (*_SIGNED, "tests/methods/test_simhash.py"),
-    "esdedup/methods/sketch.py": (*_SIGNED, "tests/methods/test_sketch.py"),
-    "esdedup/methods/spotsigs.py": (*_SIGNED, "tests/methods/test_any_text.py"),
+    "esdedup/methods/phrases.py": (*_ALL, "tests/methods/test_phrases.py"),
+    "esdedup/methods/simhash.py": (*_ALL, "tests/methods/test_simhash.py"),
+    "esdedup/methods/sketch.py": (
+        *_ALL,
+        "tests/methods/test_reference.py",
+        "tests/methods/test_sketch.py",
+    ),
+    "esdedup/methods/spotsigs.py": (*_ALL, "tests/methods/test_phrases.py"),
     "esdedup/methods/vectors.py": ("tests/methods/test_vectors.py",),
 }
 # A mutant that runs on is noticed, too; of processor time, so that a busy machine changes nothing.
