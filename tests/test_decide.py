@@ -139,7 +139,7 @@ def test_only_the_best_few_are_verified() -> None:
 def test_a_pair_counts_where_each_finds_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """The method stores fewer keys than it asks with; two common ones are needed."""
     fake = SimpleNamespace(asked=lambda kept, _: kept.split(), needed=lambda _: 2)
-    monkeypatch.setitem(METHODS, "lengths", fake)  # type: ignore[arg-type]  # stands for a module
+    monkeypatch.setitem(METHODS, "lengths", fake)
     own = replace(signature(NEW), keys={"lengths": ("a", "b", "c")}, kept={"lengths": "a b c d"})
 
     def found(kept: str, settings: Settings, **also: int) -> list[dict[str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -74,6 +75,12 @@ def test_methods_with_one_key(name: str) -> None:
     assert METHODS[name].compare(["k:1"], ["k:1"], settings) == 1
     assert METHODS[name].compare(["k:1"], ["k:2"], settings) == 0
     assert [METHODS[name].matches(m, settings) for m in (0, 1)] == [False, True]
+
+
+def test_the_exact_text_is_32_hex_digits() -> None:
+    settings = Settings(methods=("exact",))
+    (signed,) = METHODS["exact"].sign(Batch([Document(id="a", text=FERRY)], settings), settings)
+    assert re.fullmatch("x:[0-9a-f]{32}", *METHODS["exact"].keys(signed, settings))
 
 
 def test_one_band_of_phrases_is_there_or_not() -> None:
