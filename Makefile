@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: demo test check format bench eval servers soak docs clean
+.PHONY: demo test check coverage mutation format bench eval servers soak docs clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml
@@ -24,6 +24,13 @@ check: $(STAMP)  ## format, lint, types, docs in step with code
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_docs.py
+
+coverage: $(STAMP)  ## the whole suite, with the lines of esdedup/ that it runs: at least 92 %
+	$(BIN)/python -m pytest -q -n 2 -m "not servers" --cov --cov-report=
+	$(BIN)/python -m pytest -q -m servers --cov --cov-append --cov-report=term:skip-covered --cov-fail-under=92
+
+mutation: $(STAMP)  ## small mistakes in methods, verify and decide: do the tests notice 80 %?
+	$(BIN)/python -m tests.mutation
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -6,7 +6,7 @@ Pure functions: nothing here knows where a signature came from, and no text is r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ import numpy.typing as npt
 from esdedup.methods import DISTANCES, method
 from esdedup.model import Evidence, Hashes32, Signature
 from esdedup.numbers import NumberChange, changed_numbers
-from esdedup.settings import Measure, Settings
+from esdedup.settings import Settings
+from esdedup.settings.table import Measure
 
 _HALF = 0.5
 
@@ -121,7 +122,7 @@ def containment(shared: int, a: int, b: int) -> float:
 
 
 MEASURES = {"dice": dice, "jaccard": jaccard, "containment": containment}
-assert set(MEASURES) == set(Measure.__args__)  # type: ignore[attr-defined]
+assert set(MEASURES) == set(get_args(Measure))
 
 
 def _verify_by_method(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
-from esdedup.decide import decide
+from esdedup.decide import decide, mutual
+from esdedup.methods import METHODS
 from esdedup.model import Candidate, Link, Signature
 from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
@@ -89,6 +93,27 @@ def test_several_matches_outweigh_one_that_is_a_little_closer() -> None:
     assert decide("x", signature(NEW), [lone, *others], SETTINGS).group == "o0"
 
 
+def test_within_a_story_the_most_central_where_branches_attract_else_the_closest() -> None:
+    lone = candidate("lone", [*NEW[:6], *range(20, 24)], story="s")
+    others = [
+        candidate(f"o{i}", [*NEW[5:], *range(30, 35), 40 + i], i + 1, story="s") for i in range(3)
+    ]
+    assert SETTINGS.attract == "branches"
+    assert decide("x", signature(NEW), [lone, *others], SETTINGS).group == "o0"
+    of_originals = replace(SETTINGS, attract="originals")
+    assert decide("x", signature(NEW), [lone, *others], of_originals).group == "lone"
+
+
+def test_far_copies_of_the_leader_are_branches_and_near_ones_are_not() -> None:
+    settings = replace(SETTINGS, branch_below=0.6)
+    far, near = candidate("first", NEW[:4]), candidate("first", NEW[:9])
+    assert decide("x", signature(NEW), [far], settings).branch
+    assert not decide("x", signature(NEW), [near], settings).branch
+    of_a_copy = candidate("copy", NEW[:4], group="first")
+    assert not decide("x", signature(NEW), [of_a_copy], settings).branch
+    assert not decide("x", signature(NEW), [far], replace(settings, attract="originals")).branch
+
+
 def test_an_update_is_of_the_latest_and_leads() -> None:
     first = candidate("first", NEW, 1, dead=7, story="s")
     second = candidate("second", NEW[:6], 2, dead=9, story="s")
@@ -109,3 +134,24 @@ def test_only_the_best_few_are_verified() -> None:
     decision = decide("x", signature(NEW), [same, most], one)
     assert decision.role == "original"
     assert [e.other for e in decision.evidence] == ["most"]
+
+
+def test_a_pair_counts_where_each_finds_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The method stores fewer keys than it asks with; two common ones are needed."""
+    fake = SimpleNamespace(asked=lambda kept, _: kept.split(), needed=lambda _: 2)
+    monkeypatch.setitem(METHODS, "lengths", fake)
+    own = replace(signature(NEW), keys={"lengths": ("a", "b", "c")}, kept={"lengths": "a b c d"})
+
+    def found(kept: str, settings: Settings, **also: int) -> list[dict[str, int]]:
+        other = replace(
+            candidate("other", NEW),
+            shared={"lengths": 5, **also},
+            signature=replace(signature(NEW), kept={"lengths": kept}),
+        )
+        return [dict(c.shared) for c in mutual(own, [other], settings)]
+
+    assert found("a b x", SETTINGS) == [{"lengths": 5}]
+    assert found("a x y", SETTINGS) == []
+    assert found("a x y", SETTINGS, sketch=4) == [{"sketch": 4}]
+    assert found("a b x", replace(SETTINGS, hot_keys=("b",))) == []
+    assert found("a x y", replace(SETTINGS, attract="all")) == [{"lengths": 5}]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esdedup.methods import METHODS
 from esdedup.model import Signature
 from esdedup.numbers import NumberContext
-from esdedup.settings import Measure, Settings
-from esdedup.verify import count_shared, verify
+from esdedup.settings import Settings
+from esdedup.settings.table import Measure
+from esdedup.verify import alike, count_shared, verify
 
 PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")
 MORE_PEOPLE = NumberContext("17", "count", "coastguard said", "people killed ferry")
@@ -101,3 +105,35 @@ def test_texts_without_a_shingle_match_by_their_exact_words() -> None:
     assert verify("o", short, signature([], 2, "ab"), Settings()).verdict == "duplicate"
     assert verify("o", short, signature([], 2, "cd"), Settings()).verdict == "different"
     assert verify("o", short, signature([1, 2], 5, "ef"), Settings()).verdict == "different"
+    assert verify("o", signature([], 0, "ab"), signature([], 0, "ab"), Settings()).verdict == (
+        "different"
+    ), "nothing is no copy of nothing"
+
+
+@pytest.mark.parametrize(("name", "closeness"), [("simhash", 1 / 4), ("phrases", 3 / 4)])
+def test_one_method_alone(name: str, closeness: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its measure decides; for ranking, less is closer where the measure is a distance."""
+    fake = SimpleNamespace(
+        compare=lambda a, b, _: 3.0 if a == b else 5.0,
+        compare_kept=lambda a, b, _: 7.0 if a == b else 9.0,
+        matches=lambda measure, _: measure in (3.0, 7.0),
+    )
+    monkeypatch.setitem(METHODS, name, fake)
+    settings = Settings(verified_by=name)
+    one, other = (replace(signature([1]), keys={name: (key,)}) for key in "ab")
+    evidence = verify("o", one, one, settings)
+    assert (evidence.verdict, evidence.overlap, evidence.measure) == ("duplicate", 3.0, name)
+    assert (evidence.of_new, evidence.of_old) == (closeness, closeness)
+    assert verify("o", one, other, settings).verdict == "different"
+    without = verify("o", one, signature([1]), settings)
+    assert (without.verdict, without.overlap, without.of_new) == ("different", 0.0, 0.0)
+    kept = [replace(one, kept={name: text}) for text in "ab"]
+    assert verify("o", kept[0], kept[0], settings).overlap == 7.0
+    assert verify("o", kept[0], kept[1], settings).overlap == 9.0
+    assert verify("o", kept[0], one, settings).overlap == 3.0, "of the keys, where one has no more"
+
+
+def test_how_alike_each_two_are() -> None:
+    found = alike([signature([1, 2, 3]), signature([3, 4, 4]), signature([]), signature([])])
+    expected = [[1, 0.4, 0, 0], [0.4, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
+    assert found == pytest.approx(np.array(expected))

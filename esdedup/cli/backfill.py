@@ -20,6 +20,7 @@ from esdedup.cli.options import (
     AsJson,
     FieldNames,
     Preset,
+    Quiet,
     SettingsFile,
     SetValues,
     StoreUrl,
@@ -91,7 +92,7 @@ def backfill(
     set_: SetValues = None,
     strict: Strict = False,
     json_: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Add signatures and groups to an index that is full of articles, in place.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +18,7 @@ from esdedup.cli.options import (
     SetValues,
     StoreUrl,
     assignments,
+    connected,
     open_to_change,
     settings_of,
 )
@@ -27,7 +26,6 @@ from esdedup.cli.output import console, plain, print_json
 
 if TYPE_CHECKING:
     from esdedup.settings import Settings
-    from esdedup.stores.connection import Connection
 
 TemplateName = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Name of both templates on the cluster.")
@@ -82,7 +80,7 @@ def install(
         open_to_change(store, chosen).close()
         console().print("our fields are in the index; no other field was touched")
         return
-    with _connected(store) as connection:
+    with connected(store) as connection:
         index = connection.target.index
         templates.install(connection, chosen, store=index, name=name)
         unready = [
@@ -132,7 +130,7 @@ def diff(
 
     templates.refuse_files(store)
     chosen = settings_of(store, preset, settings, set_)
-    with _connected(store) as connection:
+    with connected(store) as connection:
         found = templates.differences(connection, chosen, store=connection.target.index, name=name)
     if json_:
         print_json([{"differences": found}])
@@ -162,15 +160,3 @@ def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
 
 
 CLUSTER_SCHEMES = ("http", "elasticsearch+", "opensearch+", "es+", "os+")
-
-
-@contextmanager
-def _connected(store: str) -> Iterator[Connection]:
-    """To the cluster itself: the index need not be there."""
-    from esdedup.stores.connection import Target, connect
-
-    connection = connect(Target.parse(store))
-    try:
-        yield connection
-    finally:
-        connection.close()

@@ -208,7 +208,7 @@ def reroot(
 def _with_rule(settings: Settings, keep: KeepRule, sources: Path | None) -> Settings:
     from dataclasses import replace
 
-    from esdedup.settings import lines_of
+    from esdedup.settings.values import lines_of
 
     ranking = lines_of(sources, "--sources") if sources is not None else ()
     return replace(settings, keep=keep.value, keep_sources=ranking)

@@ -24,6 +24,7 @@ from esdedup.cli.options import (
     AsJson,
     FieldNames,
     Preset,
+    Quiet,
     SettingsFile,
     SetValues,
     StoreUrl,
@@ -94,7 +95,7 @@ def index(
     undelivered: Undelivered = UNDELIVERED,
     strict: Strict = False,
     json_: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Index articles; find and link copies and updates.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from esdedup.pipeline import Deduplicator
     from esdedup.settings import Settings
     from esdedup.stores import Store
+    from esdedup.stores.connection import Connection
 
 DEFAULT_STORE = "sqlite:///esdedup.db"
 
@@ -46,6 +48,8 @@ FieldNames = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 when any article failed.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")]
 
 
 def assignments(given: list[str] | None, option: str) -> dict[str, str]:
@@ -93,3 +97,15 @@ def open_existing(store: str) -> Store:
     from esdedup.stores import open_store
 
     return open_store(store, mode="read")
+
+
+@contextmanager
+def connected(store: str) -> Iterator[Connection]:
+    """To the cluster itself: the index need not be there."""
+    from esdedup.stores.connection import Target, connect
+
+    connection = connect(Target.parse(store))
+    try:
+        yield connection
+    finally:
+        connection.close()

@@ -29,7 +29,7 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     out = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    out.on_broken_pipe = _end_of_pipe  # type: ignore[method-assign]
+    out.on_broken_pipe = _end_of_pipe  # type: ignore[method-assign]  # of this console alone
     if not out.is_terminal and "COLUMNS" not in out._environ:
         out.width = _WIDTH_OF_FILES
     return out

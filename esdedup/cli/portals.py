@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +10,11 @@ import typer
 
 from esdedup.cli.asking import By
 from esdedup.cli.exits import say
-from esdedup.cli.options import DEFAULT_STORE, StoreUrl
+from esdedup.cli.options import DEFAULT_STORE, StoreUrl, connected
 from esdedup.cli.output import console, plain
 
 if TYPE_CHECKING:
-    from esdedup.stores.connection import Connection
+    pass
 
 FoldBy = Annotated[
     By, typer.Option("--by", help="Show originals and updates (group), or originals only (story).")
@@ -51,7 +49,7 @@ def alias(
         index = Target.parse(store).index
         _print(templates.alias_actions([index], name, by.value, remove=remove))
         return
-    with _connected(store) as connection:
+    with connected(store) as connection:
         index = connection.target.index
         indices = templates.put_alias(connection, index, name, by.value, remove=remove)
     done = "is gone from" if remove else "shows one article per story of"
@@ -100,7 +98,7 @@ def pipeline(
     if dry_run:
         _print(body)
         return
-    with _connected(store) as connection:
+    with connected(store) as connection:
         index = connection.target.index
         if remove and default:
             templates.set_default_pipeline(connection, index, None)
@@ -119,14 +117,3 @@ def pipeline(
 
 def _print(body: Any) -> None:
     typer.echo(json.dumps(body, indent=2, ensure_ascii=False))
-
-
-@contextmanager
-def _connected(store: str) -> Iterator[Connection]:
-    from esdedup.stores.connection import Target, connect
-
-    connection = connect(Target.parse(store))
-    try:
-        yield connection
-    finally:
-        connection.close()

@@ -179,23 +179,14 @@ def _delete(
     deduplicator: Deduplicator, ids: Sequence[str], *, dry_run: bool
 ) -> dict[str, list[str]]:
     """Delete, or do so and take it back, and tell who leads instead."""
+    from esdedup import deleting
+
     store = deduplicator.store
     if dry_run and not store.serial:
         raise StoreError("--dry-run needs a store with transactions; a search cluster has none")
     report: dict[str, list[str]] = {}
     with suppress(_Undone), store.transaction():
-        before = store.get_many(store.followers(ids) - set(ids))
-        removed = deduplicator.delete(ids)
-        after = store.get_many(before)
-        report = {
-            "deleted": [id_ for id_ in dict.fromkeys(ids) if id_ in removed],
-            "missing": [id_ for id_ in dict.fromkeys(ids) if id_ not in removed],
-            "promoted": [
-                id_
-                for id_, record in after.items()
-                if record.decision.link.canonical and not before[id_].decision.link.canonical
-            ],
-        }
+        report = deleting.delete(deduplicator, ids)
         if dry_run:
             raise _Undone
     return report

@@ -334,8 +334,10 @@ class Detector:
         opened = {c.event.id for c in changes if c.kind == "opened"}
         for id_, event in gone.items():
             into = self._event_with(event)
-            kind = "withdrawn" if into is None else "renamed" if into in opened else "merged"
-            changes.append(Change(kind, event, into))  # type: ignore[arg-type]
+            if into is None:
+                changes.append(Change("withdrawn", event))
+            else:
+                changes.append(Change("renamed" if into in opened else "merged", event, into))
             del self._told[id_]
         self._told |= {c.event.id: c.event for c in changes if c.kind in ("opened", "grown")}
         return changes

@@ -154,8 +154,9 @@ def merged(source: Mapping[str, Any], doc: Mapping[str, Any]) -> JSON:
     out = dict(source)
     for name, value in doc.items():
         old = out.get(name)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        out[name] = merged(old, value) if both else value  # type: ignore[arg-type]
+        out[name] = (
+            merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        )
     return out
 
 

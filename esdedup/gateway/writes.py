@@ -156,7 +156,7 @@ class Writes:
             return bulk.parse(plain, route.index, meta)
         verb = "create" if pairs.get("op_type") == "create" else route.kind
         operation = Operation(
-            verb,  # type: ignore[arg-type]
+            verb,  # type: ignore[arg-type]  # kinds of routes that write are verbs
             route.index,
             route.id,
             meta,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 # --- Words that are the same question in every language -------------------------------------
 # One union for all languages, where a word of one language is not a content word of another:
@@ -386,11 +387,11 @@ def _word_pattern(values: Mapping[str, int], rules: _Rules) -> str:
 
 def _trie_pattern(words: Iterable[str]) -> str:
     """An alternation by shared prefixes: tried once per letter, not once per word."""
-    root: dict[str, object] = {}
+    root: dict[str, Any] = {}
     for word in words:
         node = root
         for letter in word:
-            node = node.setdefault(letter, {})  # type: ignore[assignment]
+            node = node.setdefault(letter, {})
         node[""] = None
     return _trie_node(root)
 

@@ -222,7 +222,7 @@ class _Pulled(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # is given no other
         piece = self._read(len(buffer))
         buffer[: len(piece)] = piece
         return len(piece)
@@ -247,7 +247,7 @@ class _Unzstd(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # is given no other
         while not self._ready:
             packed = self._frame.unused_data if self._frame.eof else b""
             if self._frame.eof:

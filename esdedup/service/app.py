@@ -96,4 +96,4 @@ def _secure(app: FastAPI) -> None:
         schema["security"] = [{"key": []}, {}]
         return schema
 
-    app.openapi = openapi  # type: ignore[method-assign]
+    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it

@@ -61,7 +61,7 @@ class Followers:
             yield f"retry: {int(_AGAIN_SECONDS * 1000)}\n\n".encode()
             while True:
                 coming = asyncio.ensure_future(queue.get())
-                waited: set[asyncio.Future[object]] = {coming, stopped}  # type: ignore[arg-type]
+                waited: set[asyncio.Future[object]] = {coming, stopped}  # type: ignore[arg-type]  # only waited for
                 await asyncio.wait(
                     waited, timeout=_QUIET_SECONDS, return_when=asyncio.FIRST_COMPLETED
                 )

@@ -23,6 +23,9 @@ from esdedup.settings import Settings
 if TYPE_CHECKING:
     from esdedup.stores.topical import Asked, Clock
 
+# Evidence that is stored with a decision: the match and the runner-ups.
+KEPT_EVIDENCE = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Probe:

@@ -28,13 +28,11 @@ from esdedup.model import (
     unpack,
 )
 from esdedup.numbers import WrittenNumbers, written
-from esdedup.stores import Record
+from esdedup.stores import KEPT_EVIDENCE, Record
 
 _T = TypeVar("_T")
 # SQLite's default limit of parameters was 999 for long.
 _MANY = 500
-# Evidence kept with a decision: the match and the runner-ups.
-_KEPT_EVIDENCE = 3
 
 _SKETCH = re.compile("(?:s[0-9]{2}:[0-9a-f]{12})+")
 _LENGTH = 16  # of such a key
@@ -109,7 +107,7 @@ def _extra_column(document: Document) -> str:
 
 
 def decision_columns(decision: Decision) -> tuple[Any, ...]:
-    evidence = [e.to_json() for e in decision.evidence[:_KEPT_EVIDENCE]]
+    evidence = [e.to_json() for e in decision.evidence[:KEPT_EVIDENCE]]
     return (
         decision.role,
         decision.group,

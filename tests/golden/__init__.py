@@ -1,7 +1,7 @@
 """Signatures of fixed texts as format 1 makes them: what is stored outlives the code.
 
 `python -m tests.golden` writes them anew. That is right only together with a raised FORMAT in
-esdedup/settings.py; otherwise a difference means that stored signatures no longer match.
+esdedup/settings/__init__.py; otherwise a difference means that stored signatures no longer match.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from esdedup.methods import simhash
 from esdedup.methods.batch import Batch
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
-from esdedup.settings import BlockPlan, Settings
+from esdedup.settings import Settings
+from esdedup.settings.table import BlockPlan
 from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
 from esdedup.words import language

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from esdedup.pipeline import Deduplicator
 from esdedup.service.app import make_app
 from esdedup.service.config import ServiceConfig
 from tests.service.conftest import FERRY, Running, Start
+from tests.service.process import Process
 
 
 @contextmanager
@@ -150,45 +150,6 @@ def test_a_memory_store_is_refused() -> None:
 # --- as a process ---------------------------------------------------------------------------------
 
 
-class Process:
-    """`esdedup serve`, as somebody would start it."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.port = _free_port()
-        self._log = (folder / "log").open("w+")
-        command = [sys.executable, "-m", "esdedup", "serve", "--store", str(folder / "news.db")]
-        self.process = subprocess.Popen(
-            [*command, "--port", str(self.port), *options],
-            stderr=self._log,
-        )
-
-    def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, self.log()
-            try:
-                httpx.get(f"http://127.0.0.1:{self.port}/readyz").raise_for_status()
-            except httpx.HTTPError:
-                time.sleep(0.1)
-            else:
-                return
-        raise AssertionError(self.log())
-
-    def documents(self) -> int:
-        stats = httpx.get(f"http://127.0.0.1:{self.port}/v1/stats").json()
-        return int(stats["documents"])
-
-    def log(self) -> str:
-        self._log.seek(0)
-        return self._log.read()
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait(30)
-        self._log.close()
-
-
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Process]:
     made = Process(tmp_path, "--set", "batch=50")
@@ -197,12 +158,6 @@ def process(tmp_path: Path) -> Iterator[Process]:
         yield made
     finally:
         made.close()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 def test_sigterm_finishes_the_batch_in_hand(process: Process, tmp_path: Path) -> None:

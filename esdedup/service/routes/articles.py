@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
+from esdedup import deleting
 from esdedup.model import JSON, Document, Failure
 from esdedup.outcomes import unprocessed
 from esdedup.pipeline import Deduplicator
@@ -86,7 +87,7 @@ async def show(id: Annotated[Id, Query()], service: Here) -> Response:
 @_writing.delete("/articles", responses=answers(), summary="Delete articles")
 async def delete(id: Ids, service: Here) -> Response:
     """Where an original goes the next of its group takes its place, and is named."""
-    return Answer(await service.change(lambda d: _deleted(d, id), "delete"))
+    return Answer(await service.change(lambda d: deleting.delete(d, id), "delete"))
 
 
 def document_of_body(article: Article) -> Document:
@@ -104,23 +105,6 @@ def _shown(deduplicator: Deduplicator, id_: str) -> JSON:
         "document": record.document.to_json(),
         "decision": record.decision.to_json(),
         "words": record.signature.words,
-    }
-
-
-def _deleted(deduplicator: Deduplicator, ids: list[str]) -> JSON:
-    store = deduplicator.store
-    with store.transaction():
-        before = store.get_many(store.followers(ids) - set(ids))
-        removed = deduplicator.delete(ids)
-        after = store.get_many(before)
-    return {
-        "deleted": [id_ for id_ in dict.fromkeys(ids) if id_ in removed],
-        "missing": [id_ for id_ in dict.fromkeys(ids) if id_ not in removed],
-        "promoted": [
-            id_
-            for id_, record in after.items()
-            if record.decision.link.canonical and not before[id_].decision.link.canonical
-        ],
     }
 
 

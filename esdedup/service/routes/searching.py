@@ -44,7 +44,7 @@ async def search_link(
     ] = [],  # noqa: B006 - FastAPI copies it
     since: Annotated[str | None, Query(max_length=40)] = None,
     until: Annotated[str | None, Query(max_length=40)] = None,
-    sort: Names = [],  # noqa: B006
+    sort: Names = [],  # noqa: B006 - the same
     mode: Literal["auto", "collapse", "canonical", "all"] = "auto",
     by: By = "group",
     show: Literal["best", "earliest", "newest", "longest"] = "best",
@@ -52,7 +52,7 @@ async def search_link(
     offset: Annotated[int, Query(ge=0, le=9_000)] = 0,
     cursor: Annotated[str | None, Query(max_length=10_000)] = None,
     deep: bool = False,
-    facet: Names = [],  # noqa: B006
+    facet: Names = [],  # noqa: B006 - the same
     expand: bool = False,
     texts: bool = True,
 ) -> Response:
@@ -69,7 +69,7 @@ async def search_link(
 async def front(
     service: Here,
     field: Annotated[str, Query(min_length=1, max_length=200, examples=["section"])],
-    only: Names = [],  # noqa: B006
+    only: Names = [],  # noqa: B006 - the same
     size: Annotated[int, Query(ge=1, le=100)] = 5,
     by: By = "story",
 ) -> Response:

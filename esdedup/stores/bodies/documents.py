@@ -25,11 +25,8 @@ from esdedup.model import (
 )
 from esdedup.numbers import NumberContext, written
 from esdedup.settings import Settings
-from esdedup.stores import Record
+from esdedup.stores import KEPT_EVIDENCE, Record
 from esdedup.stores.bodies.mapping import KEY_FIELDS
-
-# Evidence kept with a decision: the match and the runner-ups.
-_KEPT_EVIDENCE = 3
 
 
 def source_of(record: Record, now: str) -> JSON:
@@ -99,7 +96,7 @@ def link_fields(decision: Decision, now: str) -> JSON:
         "score": decision.score,
         "method": decision.method,
         "reason": decision.reason,
-        "evidence": {"list": [e.to_json() for e in decision.evidence[:_KEPT_EVIDENCE]]},
+        "evidence": {"list": [e.to_json() for e in decision.evidence[:KEPT_EVIDENCE]]},
         "at": now,
     }
 

@@ -1,0 +1,77 @@
+"""Values as people give them, in files, variables and flags: read, and refused with a remedy."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from esdedup.errors import SettingsError
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"settings file {file}: {error}") from error
+
+
+def coerce(name: str, value: Any, wanted: Any) -> Any:
+    """Text from the environment or a flag becomes the field's type; other types are checked."""
+    if choices := get_args(wanted) if wanted not in (tuple[str, ...],) else ():
+        if value not in choices:
+            raise SettingsError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
+        return value
+    if wanted == tuple[str, ...]:
+        if isinstance(value, str) and value.startswith("@"):
+            return lines_of(value[1:], name)
+        return (
+            tuple(v.strip() for v in value.split(",")) if isinstance(value, str) else tuple(value)
+        )
+    if wanted is bool and isinstance(value, str):
+        if value.lower() in ("1", "true", "yes", "on"):
+            return True
+        if value.lower() in ("0", "false", "no", "off"):
+            return False
+        raise SettingsError(f"{name} is {value!r}; say yes or no")
+    try:
+        converted = wanted(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SettingsError(f"{name} is {value!r}, which is not a {wanted.__name__}") from error
+    if isinstance(value, float) and converted != value:
+        raise SettingsError(f"{name} is {value!r}, which is not a whole number")
+    return converted
+
+
+def lines_of(file: str | os.PathLike[str], name: str) -> tuple[str, ...]:
+    """A list that is kept in a file, one entry a line; # begins a comment."""
+    try:
+        lines = Path(file).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{name}: {os.fspath(file)} cannot be read ({error})") from error
+    found = tuple(entry for line in lines if (entry := line.partition("#")[0].strip()))
+    if not found:
+        raise SettingsError(f"{name}: {os.fspath(file)} names nothing; write one entry a line")
+    return found
+
+
+def check_bounds(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
+    low, high = metadata["low"], metadata["high"]
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        bounds = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise SettingsError(f"{name} is {value}; it must be {bounds}")
+
+
+def check_windows(windows: tuple[str, ...]) -> None:
+    for entry in windows:
+        name, equals, days = entry.rpartition("=")
+        try:
+            is_good = bool(equals and name.strip()) and 0 <= float(days) < 1e6
+        except ValueError:
+            is_good = False
+        if not is_good:
+            raise SettingsError(
+                f"candidate_windows has {entry!r}; write LANGUAGE=DAYS or source:NAME=DAYS"
+            )
