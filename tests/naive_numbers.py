@@ -411,8 +411,8 @@ def _read_scales(folded: str, number: _Number, lexicon: Lexicon) -> None:
         number.value, power = "1", 3
     number.value = scaled(number.value, power)
     number.end, number.plain = end, False
-    while "." not in number.value and folded[end] in " \u00a0":
-        match = lexicon.number.match(folded, end + 1)
+    while "." not in number.value and (folded[end] in " \u00a0" or lexicon.ideographic):
+        match = lexicon.number.match(folded, end if lexicon.ideographic else end + 1)
         smaller = _read_number(folded, match, lexicon) if match else None
         if smaller is None or "." in smaller.value:
             return
