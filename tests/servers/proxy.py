@@ -97,10 +97,10 @@ class Proxy:
                 self._through.wait()
                 limit = self._limits[direction]
                 part = data if limit is None else data[: max(0, limit - sent)]
+                with self._lock:  # first, or who has its answer may find it uncounted
+                    self.bytes[direction] += len(part)
                 sink.sendall(part)
                 sent += len(part)
-                with self._lock:
-                    self.bytes[direction] += len(part)
                 if len(part) < len(data):
                     break
         self._break(pair)
