@@ -28,6 +28,9 @@ from esdedup.signing import Signed, prepare
 from esdedup.stores import Record, Store, open_store
 from esdedup.stream import SMALLEST_BATCH, Steps, Stream
 
+# Small at first: the first outcomes come soon, and the store has work while more is signed.
+_FIRST_BATCH = 125
+
 
 class Deduplicator:
     """Finds copies and updates among news articles and links them in a store.
@@ -178,11 +181,15 @@ class Deduplicator:
     def _prepared(
         self, documents: Iterable[Document | Failure], workers: int
     ) -> Iterator[list[Signed | Failure]]:
-        from esdedup.workers import Workers
+        from esdedup.workers import Workers, growing
 
         with Workers(workers, prepare, self.settings) as pool:
-            ready = (item for chunk in pool.map(documents, self.settings.batch) for item in chunk)
-            while batch := list(islice(ready, self.settings.batch)):
+            whole = self.settings.batch
+            chunks = pool.map(documents, whole, first=_FIRST_BATCH)
+            ready = (item for chunk in chunks for item in chunk)
+            for size in growing(_FIRST_BATCH, whole):
+                if not (batch := list(islice(ready, size))):
+                    return
                 yield batch
 
     def _steps(self) -> Steps:

@@ -198,6 +198,7 @@ def _word_hashes(
 _BLOCK = 1 << 16
 
 
+@cache
 def _block_powers(base: int) -> tuple[Hashes, Hashes]:
     size = _BLOCK + LONGEST_WORD
     return powers(base, size), powers(pow(base, -1, 1 << 64), size)

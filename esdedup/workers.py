@@ -105,18 +105,23 @@ class Workers(Generic[R]):
             self._pool = None
 
     def map(
-        self, items: Iterable[Document | Failure], chunk: int = TEXT_CHUNK
+        self,
+        items: Iterable[Document | Failure],
+        chunk: int = TEXT_CHUNK,
+        *,
+        first: int | None = None,
     ) -> Iterator[list[R | Failure]]:
         """Results in the order of `items`, in lists of at most `chunk`; fewer for pages.
 
-        At most two chunks a worker are under way, however long the input.
+        The lists grow from `first` on, if that is given. At most two chunks a worker are under
+        way, however long the input.
         """
         under_way: deque[tuple[_Chunk, list[R | Failure] | Future[list[R | Failure]]]] = deque()
         # What keeps the workers busy while the caller works on a result; a trickle of single
         # documents (chunk 1) is handed on at once instead.
         ahead = self._count if chunk >= PAGE_CHUNK else 0
         try:
-            for part in _chunks(items, chunk):
+            for part in _chunks(items, growing(first or chunk, chunk)):
                 under_way.append((part, self._begin(part)))
                 while under_way and self._due(len(under_way), under_way[0][1], ahead):
                     yield self._finish(*under_way.popleft())
@@ -210,8 +215,9 @@ class Workers(Generic[R]):
         self._breaks += 1
         if self._breaks > _MAX_BREAKS * (2 * self._count + 1):  # each job under way reports it
             raise EsdedupError(
-                "the worker processes die as soon as they start; look for a limit on memory or "
-                "processes (ulimit -a), or run without workers"
+                "the worker processes die as soon as they start; put what your script does under "
+                "if __name__ == '__main__', look for a limit on memory or processes (ulimit -a), "
+                "or run without workers"
             )
         if self._pool is not None and (stuck or not self._pool.active):
             self._pool.stop()
@@ -219,15 +225,22 @@ class Workers(Generic[R]):
             self._pool = None
 
 
-def _chunks(items: Iterable[Document | Failure], chunk: int) -> Iterator[_Chunk]:
-    """Parts of `chunk` texts or `PAGE_CHUNK` pages, or a mixture of that weight."""
-    page_weight = max(1, chunk // PAGE_CHUNK)
-    part = _Chunk()
+def growing(first: int, last: int) -> Iterator[int]:
+    """Sizes that double from the first on: the first results come soon, the others in bulk."""
+    size = min(first, last)
+    while True:
+        yield size
+        size = min(2 * size, last)
+
+
+def _chunks(items: Iterable[Document | Failure], sizes: Iterator[int]) -> Iterator[_Chunk]:
+    """Parts of so many texts or `PAGE_CHUNK` pages, or a mixture of that weight."""
+    part, size = _Chunk(), next(sizes)
     for item in items:
-        part.add(item, page_weight)
-        if part.weight >= chunk or part.size >= _CHUNK_BYTES:
+        part.add(item, max(1, size // PAGE_CHUNK))
+        if part.weight >= size or part.size >= _CHUNK_BYTES:
             yield part
-            part = _Chunk()
+            part, size = _Chunk(), next(sizes)
     if part.items:
         yield part
 

@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import TypeVar
 
 import pytest
@@ -17,7 +18,7 @@ import pytest
 from esdedup.errors import DocumentError, ExtractionError
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
-from esdedup.workers import PAGE_CHUNK, Workers
+from esdedup.workers import PAGE_CHUNK, Workers, growing
 
 T = TypeVar("T")
 QUICK = Settings(page_seconds=1.5)
@@ -218,3 +219,17 @@ def test_ctrl_c_stops_the_workers_quickly_and_quietly() -> None:
     out, err = process.communicate(timeout=30)
     assert (out, err, process.returncode) == ("stopped\n", "", 130)
     assert time.monotonic() - started < 15
+
+
+def test_sizes_grow_to_the_last() -> None:
+    assert list(islice(growing(125, 1000), 6)) == [125, 250, 500, 1000, 1000, 1000]
+    assert list(islice(growing(125, 50), 2)) == [50, 50]
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_the_first_results_come_in_small_lists(count: int) -> None:
+    documents = [Document(id=str(n), text=f"article number {n}") for n in range(40)]
+    with Workers(count, lengths, QUICK) as workers:
+        lists = list(workers.map(documents, 16, first=4))
+    assert [len(part) for part in lists] == [4, 8, 16, 12]
+    assert [item for part in lists for item in part] == [len(d.text) for d in documents]

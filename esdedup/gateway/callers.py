@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from esdedup.encoding import encoded
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.gateway.http import HOP_BY_HOP, Headers
 from esdedup.stores.cluster import ClusterStore
@@ -24,8 +25,6 @@ from esdedup.stores.connection import (
     Connection,
     Product,
     Target,
-    _bytes,
-    _encode,
     _error_of,
     _Later,
     _lines,
@@ -129,7 +128,7 @@ class Cluster:
         if isinstance(body, list | tuple):
             data, headers["content-type"] = _lines(body), "application/x-ndjson"
         elif body is not None:
-            data, headers["content-type"] = _bytes(_encode(body)), "application/json"
+            data, headers["content-type"] = encoded(body), "application/json"
         if params:
             path = f"{path}{'&' if '?' in path else '?'}{urlencode(params)}"
         answer = self._request(caller, method, path, headers, data)

@@ -16,6 +16,9 @@ from esdedup.hashing import Hashes, drawn, mix
 from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
 
+# Permuted fingerprints held at a time: what the processor's nearest cache takes.
+_AT_ONCE = 1 << 14
+
 
 def sign(batch: Batch, settings: Settings) -> list[Hashes]:
     """The p minima of each text; none for a text with fewer than n words."""
@@ -29,8 +32,13 @@ def sign(batch: Batch, settings: Settings) -> list[Hashes]:
     together = np.concatenate(samples)
     offsets = (np.cumsum(lengths) - lengths)[filled]
     sketches = np.empty((len(filled), settings.permutations), np.uint64)
-    for i, number in enumerate(_permutations(settings)):
-        sketches[:, i] = np.minimum.reduceat(_permute(together, number, settings), offsets)
+    numbers = _permutations(settings)
+    # One article alone takes all permutations in one step, a batch one after the other.
+    step = max(1, _AT_ONCE // len(together))
+    for first in range(0, settings.permutations, step):
+        part = slice(first, first + step)
+        permuted = _permute(together, numbers[part, np.newaxis], settings)
+        sketches[:, part] = np.minimum.reduceat(permuted, offsets, axis=1).T
     for place, text in enumerate(filled.tolist()):
         signed[text] = sketches[place]
     return signed
@@ -74,9 +82,9 @@ def _sample(values: Hashes, size: int) -> Hashes:
     return distinct[np.argpartition(second, size - 1)[:size]]
 
 
-def _permute(values: Hashes, number: np.uint64, settings: Settings) -> Hashes:
+def _permute(values: Hashes, numbers: Hashes, settings: Settings) -> Hashes:
     """The paper permutes by exclusive or; multiplying by an odd number reorders more freely."""
-    return values ^ number if settings.fingerprint == "poly31" else values * number
+    return values ^ numbers if settings.fingerprint == "poly31" else values * numbers
 
 
 def _permutations(settings: Settings) -> Hashes:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 from urllib.parse import quote, unquote, urlsplit
 
+from esdedup.encoding import encoded
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 
@@ -249,7 +250,7 @@ def _elasticsearch(target: Target) -> Connection:
         if isinstance(body, list | tuple):
             body, headers["Content-Type"] = _lines(body), "application/x-ndjson"
         elif body is not None:
-            body, headers["Content-Type"] = _bytes(_encode(body)), "application/json"
+            body, headers["Content-Type"] = encoded(body), "application/json"
         try:
             answer = client.perform_request(method, path, params=params, headers=headers, body=body)
         except UnsupportedProductError as error:
@@ -294,7 +295,7 @@ def _opensearch(target: Target) -> Connection:
         if isinstance(body, list | tuple):
             body, headers["content-type"] = _lines(body), "application/x-ndjson"
         elif body is not None:
-            body = _bytes(_encode(body))
+            body = encoded(body)
         try:
             return client.transport.perform_request(
                 method, path, params=dict(params), body=body, headers=headers
@@ -311,17 +312,8 @@ def _opensearch(target: Target) -> Connection:
     return Connection("opensearch", target, perform, client.close)
 
 
-# One encoder for all requests: the clients make a new one for every line.
-_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
-
-
 def _lines(bodies: Sequence[JSON]) -> bytes:
-    return _bytes("\n".join(map(_encode, bodies)) + "\n")
-
-
-def _bytes(text: str) -> bytes:
-    """Halves of surrogate pairs, as a query may hold them, are the server's to refuse."""
-    return text.encode("utf-8", "surrogatepass")
+    return b"".join([encoded(body) + b"\n" for body in bodies])
 
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:

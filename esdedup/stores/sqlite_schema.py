@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +16,7 @@ Mode = Literal["write", "read"]
 # "esdd" in the file header: tells our files from those of other programs.
 APPLICATION_ID = 0x65736464
 BUSY_SECONDS = 60.0
+_PAUSE_SECONDS = 0.02
 
 # Each migration runs once, in order, and is recorded. Never edit one that was released.
 MIGRATIONS: tuple[tuple[str, str], ...] = (
@@ -152,13 +154,26 @@ def _check_not_newer(db: sqlite3.Connection, path: str) -> None:
 
 def tune(db: sqlite3.Connection) -> None:
     """For one writer of whole batches."""
-    db.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(db)
     # With WAL a crash of the machine may lose the last batches, never break the file.
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute("PRAGMA cache_size = -65536")  # KiB
     # Pages. With the default of 1,000 every batch ends in a checkpoint; with 16,000 and the
     # full-text index merged in bulk (automerge 0) writing costs half.
     db.execute("PRAGMA wal_autocheckpoint = 16000")
+
+
+def _switch_to_wal(db: sqlite3.Connection) -> None:
+    """SQLite does not wait here for another process that makes the same file, so we do."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(_PAUSE_SECONDS)
 
 
 def migrate(db: sqlite3.Connection) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+import orjson
 
 from esdedup.model import (
     JSON,
@@ -47,7 +48,7 @@ def dedup_fields(record: Record, now: str) -> JSON:
         "digest": signature.exact,
         "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
         # Of most documents the counts are never read: they came as JSON from where it was signed.
-        "numbers": {"list": json.loads(written(signature.numbers))},
+        "numbers": {"list": orjson.loads(written(signature.numbers))},
         "words": signature.words,
         "lang": signature.lang,
         "id": record.document.id,

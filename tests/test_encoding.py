@@ -1,0 +1,36 @@
+"""What goes over the wire means what the standard encoder would have said."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from esdedup.encoding import encoded
+
+# Surrogates included, and numbers beyond 64 bits.
+texts = st.text(st.characters(exclude_categories=()), max_size=20)
+plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
+values = st.recursive(
+    plain, lambda v: st.lists(v, max_size=4) | st.dictionaries(texts, v, max_size=4), max_leaves=20
+)
+
+
+@given(values)
+def test_read_back_it_is_what_was_said(value: Any) -> None:
+    line = encoded(value)
+    assert b"\n" not in line
+    standard = json.dumps(value, ensure_ascii=False, allow_nan=True)
+    if "Infinity" in standard:  # which is no JSON
+        return
+    assert json.loads(line.decode("utf-8", "surrogatepass")) == json.loads(standard)
+
+
+def test_half_of_a_surrogate_pair_is_handed_on() -> None:
+    assert encoded({"id": "a\ud800"}) == b'{"id":"a\xed\xa0\x80"}'
+
+
+def test_a_number_of_more_than_64_bits_keeps_its_digits() -> None:
+    assert encoded({"n": 1 << 70}) == b'{"n":1180591620717411303424}'
