@@ -169,11 +169,12 @@ def _switch_to_wal(db: sqlite3.Connection) -> None:
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
-            return
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
-        time.sleep(_PAUSE_SECONDS)
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return
 
 
 def migrate(db: sqlite3.Connection) -> None:
