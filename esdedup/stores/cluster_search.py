@@ -208,8 +208,7 @@ class ClusterSearch:
         return hits[asked.offset : asked.offset + asked.size], counted, own
 
     def _one_page(self, asked: Asked, base: JSON) -> JSON:
-        is_counted = asked.options.total != "none"
-        page = requests.paged(base, size=asked.size, offset=asked.offset, counted_apart=is_counted)
+        page = requests.paged(base, size=asked.size, offset=asked.offset, counted_apart=True)
         return requests.collapsed(page, asked.by, asked.options.inner_hits)
 
     def _split_pages(self, asked: Asked, base: JSON) -> list[JSON]:

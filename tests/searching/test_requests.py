@@ -60,6 +60,21 @@ def test_counts_are_entries_of_their_own() -> None:
     )
 
 
+def test_copies_of_a_page_are_counted_by_a_map_and_not_scored() -> None:
+    words, among = {"match": {"text": "flood"}}, {"terms": {"dedup.group": ["a", "b"]}}
+    counted = requests.copies_count({"query": words, "sort": ["date"]}, ["a", "b"], "group")
+    assert counted == {
+        "query": {"bool": {"filter": [words, among]}},
+        "size": 0,
+        "track_total_hits": False,
+        "aggs": {"groups": {"terms": {"field": "dedup.group", "size": 2, "execution_hint": "map"}}},
+    }
+    # Where a score decides what matches, it is needed.
+    scored = requests.copies_count({"query": words, "min_score": 2}, ["a", "b"], "group")
+    assert scored["query"] == {"bool": {"must": [words], "filter": [among]}}
+    assert scored["min_score"] == 2
+
+
 @pytest.mark.parametrize(
     ("body", "product", "reason"),
     [
