@@ -102,7 +102,7 @@ class Job:
                 os.kill(os.getpid(), signal.SIGKILL)
             return written
 
-        store.write = paused  # type: ignore[method-assign]
+        store.write = paused  # type: ignore[method-assign]  # a slow writer
 
 
 def run_all(jobs: Sequence[Job]) -> list[int | None]:

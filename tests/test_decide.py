@@ -35,7 +35,7 @@ def candidate(
 ) -> Candidate:
     role = "original" if group is None else "duplicate"
     story = story or f"story of {group or id_}"
-    link = Link(role, group or id_, story)  # type: ignore[arg-type]
+    link = Link(role, group or id_, story)  # type: ignore[arg-type]  # any role
     return Candidate(id_, {"sketch": shared}, signature(shingles, dead), (moment, id_), link)
 
 

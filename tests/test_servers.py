@@ -202,7 +202,7 @@ def test_a_server_that_does_not_start_shows_its_log() -> None:
 )
 def test_half_of_security_is_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="security=True"):
-        start("elasticsearch", **options)  # type: ignore[call-overload]
+        start("elasticsearch", **options)  # type: ignore[call-overload]  # wrong options
 
 
 def test_servers_end_with_a_killed_starter() -> None:

@@ -20,7 +20,7 @@ DAY = datetime(2024, 3, 1, tzinfo=UTC)
 
 def similar_ids(news: Deduplicator, id_: str, **options: object) -> list[str]:
     record = news.store.get_many([id_])[id_]
-    found = similar_to_record(record, news.store, **options)  # type: ignore[arg-type]
+    found = similar_to_record(record, news.store, **options)  # type: ignore[arg-type]  # options by name
     return [one.document.id for one in found.found]
 
 
@@ -125,7 +125,7 @@ def test_paper_001_more_than_3_and_fewer_than_8_bits() -> None:
         record = news.store.get_many(["a0"])["a0"]
         found = similar_to_record(record, news.store, size=100)
         distances = [one.distance for one in found.found]
-        assert distances == sorted(distances)  # type: ignore[type-var]
+        assert distances == sorted(distances)  # type: ignore[type-var]  # none is None here
         assert distances
         assert set(distances) <= {4, 5, 6, 7}
         assert found.notes == ()

@@ -79,7 +79,7 @@ def test_answers_of_both_engines_compare_equal() -> None:
     wanted = {"dedup": {"type": "object", "dynamic": False, "properties": {"a": {"type": "long"}}}}
     have = {"dedup": {"dynamic": "false", "properties": {"a": {"type": "long"}}}}
     assert templates.changes(wanted, have) == []
-    have["dedup"]["properties"]["a"]["type"] = "keyword"  # type: ignore[index]
+    have["dedup"]["properties"]["a"]["type"] = "keyword"  # type: ignore[index]  # it is a dict
     assert templates.changes(wanted, have) == ["dedup.properties.a.type is keyword, not long"]
     assert templates.changes({"x": 1}, {"y": "1"}) == ["x is missing", "y is not ours"]
     assert templates.changes(wanted, None) == ["is not there"]

@@ -127,7 +127,7 @@ def test_input_is_taken_only_as_it_is_worked_off() -> None:
         for _ in range(20):
             next(results)
         assert taken <= (20 + 2 * 2 + 1) * 4
-        results.close()  # type: ignore[attr-defined]
+        results.close()  # type: ignore[attr-defined]  # it is a generator
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_only_the_guilty_page_fails(order: str, reason: str) -> None:
     given = pages(["ok"] * 3 + [order] + ["ok"] * 9)
     with Workers(2, obey, settings) as workers:
         out = flat(workers.map(given))
-    assert out[3] == Failure("3", "page3.html", reason, final=False, document=given[3])  # type: ignore[arg-type]
+    assert out[3] == Failure("3", "page3.html", reason, final=False, document=given[3])  # type: ignore[arg-type]  # it is a document
     assert out[:3] + out[4:] == [str(i) for i in range(13) if i != 3]
 
 
@@ -178,7 +178,7 @@ def _no_memory(documents: list[Document], settings: Settings) -> list[int]:
 
 
 def test_a_function_that_loses_documents_is_a_bug_and_ends_the_run() -> None:
-    with pytest.raises(AssertionError, match="3 documents gave 0 results"):  # noqa: SIM117
+    with pytest.raises(AssertionError, match="3 documents gave 0 results"):  # noqa: SIM117 - two subjects
         with Workers(2, wrong_number, QUICK) as workers:
             list(workers.map(texts(3)))
 

@@ -207,8 +207,8 @@ class TestBackfill:
                 raise KeyboardInterrupt
 
             # A first guess that knows nothing of others, so that everything is left to settling.
-            deduplicator._decide = list  # type: ignore[method-assign, assignment]
-            deduplicator._settle = dies  # type: ignore[method-assign, assignment]
+            deduplicator._decide = list  # type: ignore[method-assign, assignment]  # a step that does nothing
+            deduplicator._settle = dies  # type: ignore[method-assign, assignment]  # a run that is killed
             with pytest.raises(KeyboardInterrupt):
                 next(job.run())
         assert set(newsroom.groups()) == set(newsroom.groups().values())
@@ -305,7 +305,7 @@ class TestBackfill:
             steps = Backfill(deduplicator, plan).run()
             assert next(steps).done == 10
             assert next(steps).done == 20
-            steps.close()  # type: ignore[attr-defined]
+            steps.close()  # type: ignore[attr-defined]  # it is a generator
         result = newsroom.backfill(plan)
         assert result["resumed"] is True
         assert 20 <= result["documents"] <= 22  # the same minute once more

@@ -110,7 +110,7 @@ def test_the_estimate_of_one_pair_from_many_samples() -> None:
 
 @pytest.mark.parametrize("name", phrases.FUNCTIONS)
 def test_weights_are_whole_and_rise_with_the_first_word(name: str) -> None:
-    settings = replace(ALONSO, phrase_weight=name)  # type: ignore[arg-type]
+    settings = replace(ALONSO, phrase_weight=name)  # type: ignore[arg-type]  # any of the names
     own = phrases.first_weights(
         batch("the government said rhododendrons", settings=settings), settings
     )

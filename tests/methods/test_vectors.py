@@ -35,7 +35,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
         own[word] = [value + dice.gauss(0, 0.02) for value in own[other]]
     pipeline = spacy.blank("en")
     for word, vector in own.items():
-        pipeline.vocab.set_vector(word, np.array(vector, np.float32))  # type: ignore[arg-type]
+        pipeline.vocab.set_vector(word, np.array(vector, np.float32))  # type: ignore[arg-type]  # spaCy says numbers, takes arrays
     folder = tmp_path_factory.mktemp("models") / "tiny_md"
     pipeline.to_disk(folder)
     return str(folder)
@@ -43,7 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def settings_for(model: str, **changed: object) -> Settings:
     base = Settings.load(preset="hu-you", environment={}, flags={"simhash_weights": "tf-idf"})
-    return replace(base, simhash_vectors=model, **changed)  # type: ignore[arg-type]
+    return replace(base, simhash_vectors=model, **changed)  # type: ignore[arg-type]  # settings by name
 
 
 def signed(settings: Settings, *texts: str) -> list[int | None]:

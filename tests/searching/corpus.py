@@ -92,7 +92,7 @@ def random_corpus(seed: int, size: int) -> list[Record]:
         kind = pick.random()
         of = pick.choice(leaders) if leaders and kind < 0.35 else None
         updated = pick.choice(leaders) if leaders and of is None and kind < 0.45 else None
-        story = (of or updated).decision.story if (of or updated) else None  # type: ignore[union-attr]
+        story = (of or updated).decision.story if (of or updated) else None  # type: ignore[union-attr]  # one of them is there
         record = article(
             f"d{number:04d}",
             # Ties in time, and some copies long after.

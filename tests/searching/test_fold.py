@@ -232,7 +232,7 @@ def test_keep_rules_and_order() -> None:
     )
     assert [k.rank for k in result.kept] == [0, 1]
     with pytest.raises(QueryError, match="keep is 'best'"):
-        fold(items, keep="best")  # type: ignore[arg-type]
+        fold(items, keep="best")  # type: ignore[arg-type]  # no such rule
     with pytest.raises(QueryError, match="needs `sources`"):
         fold(items, keep="source")
 

@@ -30,7 +30,7 @@ def searcher(backend: Backend) -> Searcher:
 
 
 def ids(searcher: Searcher, query: object, **options: object) -> list[str]:
-    return [hit.id for hit in searcher.search(query, **options).hits]  # type: ignore[arg-type]
+    return [hit.id for hit in searcher.search(query, **options).hits]  # type: ignore[arg-type]  # options by name
 
 
 def test_collapse_shows_the_best_member_and_counts_the_others(searcher: Searcher) -> None:
@@ -161,7 +161,7 @@ def test_cursors_and_offsets_are_not_mixed(searcher: Searcher) -> None:
     with pytest.raises(QueryError, match="there is no option sise"):
         searcher.search("flood", sise=3)
     with pytest.raises(QueryError, match="a query is words"):
-        searcher.search(7)  # type: ignore[arg-type]
+        searcher.search(7)  # type: ignore[arg-type]  # a wrong query
 
 
 def test_words_without_a_word_find_nothing(searcher: Searcher) -> None:

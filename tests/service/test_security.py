@@ -74,7 +74,7 @@ def test_scopes(start: Start, keys: Path) -> None:
 
     def status(key: str, method: str, path: str, **more: object) -> int:
         headers = {"Authorization": f"Bearer {key}"}
-        return service.client.request(method, path, headers=headers, **more).status_code  # type: ignore[arg-type]
+        return service.client.request(method, path, headers=headers, **more).status_code  # type: ignore[arg-type]  # options by name
 
     article = {"json": {"id": "a", "text": FERRY}}
     assert status(reader, "POST", "/v1/articles", **article) == 403

@@ -44,7 +44,7 @@ def record(
     if decision is None:
         role, group = ("original", id_) if of is None else ("duplicate", of)
         evidence = () if of is None else (Evidence(of, verdict="duplicate"),)
-        decision = Decision(id_, role, group, group, evidence=evidence)  # type: ignore[arg-type]
+        decision = Decision(id_, role, group, group, evidence=evidence)  # type: ignore[arg-type]  # any role
     signature = Signature(FORMAT, by_method, np.zeros(0, np.uint32), 3, "")
     document = Document(id=id_, title=title, text=text)
     return Record(document, signature, (moment, id_), moment, decision)
@@ -71,7 +71,7 @@ def probe(id_: str, moment: int, keys: Iterable[int], needed: int = 1, **options
         {"sketch": sketch_keys(keys)},
         {"sketch": needed},
         (moment, id_),
-        **options,  # type: ignore[arg-type]
+        **options,  # type: ignore[arg-type]  # fields of a document by name
     )
 
 
