@@ -26,14 +26,13 @@ from esdedup.stores import bodies
 from esdedup.stores.cluster import ClusterStore
 from esdedup.stores.connection import Target, path_of
 from tests.bench.articles import Newsroom
-from tests.bench.timing import headline, line
+from tests.bench.timing import headline, line, products_wanted
 from tests.servers import Product, start
 
 DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "100000"))
 WORDS = 110
 QUERIES = 60
 ROUNDS = 3
-PRODUCTS: tuple[Product, ...] = ("elasticsearch", "opensearch")
 LIST = 1_000
 # Shares of the documents a word is in.
 ORDINARY, COMMON = (0.0005, 0.05), (0.10, 0.40)
@@ -41,7 +40,7 @@ ORDINARY, COMMON = (0.0005, 0.05), (0.10, 0.40)
 
 def run() -> None:
     _folding()
-    for product in PRODUCTS:
+    for product in products_wanted():
         with start(product, heap="2g") as server:
             _searching(product, server.url)
 

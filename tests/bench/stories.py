@@ -31,10 +31,9 @@ from esdedup.stores import Record
 from esdedup.stores.topical import Asked
 from esdedup.topics import named
 from tests.bench.articles import Newsroom
-from tests.bench.timing import headline, line
-from tests.servers import Product, start
+from tests.bench.timing import headline, line, products_wanted
+from tests.servers import start
 
-PRODUCTS: tuple[Product, ...] = ("elasticsearch", "opensearch")
 _DAY = datetime(2024, 3, 1, tzinfo=UTC)
 _ARTICLES = 10_000
 _ASKED = 100
@@ -52,7 +51,7 @@ def run() -> None:
             _similar(news)
     headline("Alignment of 5,000 words")
     _alignment()
-    for product in PRODUCTS if os.environ.get("ESDEDUP_BENCH_CLUSTERS") != "0" else ():
+    for product in products_wanted() if os.environ.get("ESDEDUP_BENCH_CLUSTERS") != "0" else ():
         headline(f"Similar news, {product}, {_ON_CLUSTER:,} articles")
         with (
             start(product, heap="1g") as server,

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+
+from tests.servers import Product
+
+
+def products_wanted() -> list[Product]:
+    """Both, or those that ESDEDUP_BENCH_PRODUCTS names."""
+    named = os.environ.get("ESDEDUP_BENCH_PRODUCTS", "elasticsearch,opensearch").split(",")
+    products: tuple[Product, ...] = ("elasticsearch", "opensearch")
+    return [product for product in products if product in named]
 
 
 def best_seconds(work: Callable[[], object], *, repeats: int = 5) -> float:
