@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from esdedup.methods.batch import signed_text
+from esdedup.methods.batch import Batch, signed_text
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.signing import kept_shingles, prepare, sign_many
@@ -58,3 +58,14 @@ def test_language_and_source_leave_keys_alone() -> None:
 def test_no_documents_no_signatures() -> None:
     assert sign_many([], Settings()) == []
     assert prepare([], Settings()) == []
+
+
+@pytest.mark.parametrize("fingerprint", ["poly31", "mixed"])
+def test_words_with_the_same_polynomial_of_base_31_are_two_terms(fingerprint: str) -> None:
+    """31 * "a" + "ā" = 31 * "b" + "â": the paper's fingerprint takes them for one word."""
+    settings = replace(Settings(), fingerprint=fingerprint)
+    batch = Batch([Document("1", text="aā bâ", lang="fr")], settings)
+    one, other = batch.tokens.hashes.tolist()
+    assert (one == other) == (fingerprint == "poly31")
+    one, other = batch.terms.numbers.tolist()
+    assert one != other
