@@ -138,7 +138,7 @@ def tokenise(texts: Sequence[str], base: int) -> Tokens:
         ("\n" + "\n".join(folded) + "\n").encode("utf-32-le", "surrogatepass"), dtype="<u4"
     )
     ends_of_texts = np.cumsum(np.fromiter(map(len, folded), np.int64, len(folded)) + 1)
-    classes = _classes()[codes]
+    classes = _classes().take(codes)
     if (classes == _IGNORED).any():
         kept = classes != _IGNORED
         ends_of_texts = np.cumsum(kept)[ends_of_texts] - 1
