@@ -34,6 +34,11 @@ _XML_DECLARATION = re.compile(r"\s*<\?xml[^>]*>", re.IGNORECASE)
 
 # With fewer words than this, extraction is tried again with tables and favouring recall.
 _FEW_WORDS = 40
+# Of two readings of a page the one with tables is taken where it keeps less than this of the other.
+# On 310 pages of L3S-GN1, whose articles people marked, it is then better in 15 cases and never
+# worse (F1 of 4-word sequences .904 -> .915); at .7 better in 10, at .9 in 16 and worse in 3.
+_KEPT_OF_SAME = 0.8
+_SEQUENCE = 4
 
 # Names under which pages give the time of publication, the most reliable first.
 _PUBLISHED_META = (
@@ -156,16 +161,32 @@ def _trafilatura() -> Any:
 def _article_text(tree: HtmlElement) -> str:
     """The body of the article.
 
-    Without tables: on the 910 pages of SpotSigs (2007, laid out in tables) this keeps more of
-    what copies share (.730 against .705 containment with the original) and drops nothing.
+    Without tables, which are mostly furniture. Where a page is laid out in them, the article may be
+    in one, and what is left are menus, comments and teasers: shown the tables, extraction then
+    drops what it took at first. Where it only adds to it, the first reading stays.
     """
     text = _body(tree, include_tables=False)
+    if tree.find(".//table") is not None:
+        wider = _body(tree, include_tables=True)
+        if _share_kept(text, wider) < _KEPT_OF_SAME:
+            text = wider
     if len(text.split()) < _FEW_WORDS:
         generous = _body(tree, include_tables=True, favor_recall=True)
         text = max(text, generous, key=len)
     if not re.search(r"\w", text):
         raise ExtractionError("no article text was found in the page")
     return text
+
+
+def _share_kept(text: str, other: str) -> float:
+    """Of the word sequences of a text, those that another one has, too."""
+    own = _sequences(text)
+    return len(own & _sequences(other)) / len(own) if own else 1.0
+
+
+def _sequences(text: str) -> set[tuple[str, ...]]:
+    words = text.split()
+    return set(zip(*(words[start:] for start in range(_SEQUENCE)), strict=False))
 
 
 def _body(tree: HtmlElement, **options: bool) -> str:

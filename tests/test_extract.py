@@ -60,6 +60,30 @@ def test_article_without_its_surroundings() -> None:
     assert document.id.startswith("content:")
 
 
+def in_table(article: str, around: str) -> str:
+    return (
+        "<html><head><title>A headline of the day</title></head><body>"
+        f"{around}<table><tr><td>{article}</td></tr></table></body></html>"
+    )
+
+
+def test_an_article_in_a_table_goes_before_the_menu_beside_it() -> None:
+    shows = " ".join(f"<a href='/{n}'>Show number {n} tonight</a>" for n in range(60))
+    menu = f"<div><p>Programmes and contests {shows}</p></div>"
+    article = "".join(f"<p>{ENGLISH}{n} members spoke.</p>" for n in range(8))
+    document = extracted(in_table(article, menu))
+    assert document.text.count("present the bill") == 8
+    assert "Show number" not in document.text
+
+
+def test_a_table_beside_the_article_adds_nothing() -> None:
+    story = "".join(f"<p>{ENGLISH}{n} members spoke.</p>" for n in range(8))
+    figures = "Share prices rose by a tenth of a percent in the afternoon, as on all days before."
+    document = extracted(in_table(figures, f"<article>{story}</article>"))
+    assert document.text.count("present the bill") == 8
+    assert "Share prices" not in document.text
+
+
 def test_ready_text_is_returned_as_it_is() -> None:
     document = Document(id="1", text="ready")
     assert extract(document, SETTINGS) is document
