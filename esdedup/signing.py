@@ -12,6 +12,7 @@ from esdedup.errors import ExtractionError
 from esdedup.methods import exact, method
 from esdedup.methods.batch import Batch
 from esdedup.model import Document, Failure, Signature, pack, unpack
+from esdedup.notices import notice_in
 from esdedup.numbers import WrittenNumbers, number_contexts, written
 from esdedup.settings import Settings
 
@@ -43,8 +44,9 @@ def _received(document: tuple[Any, ...], signature: tuple[Any, ...]) -> Signed:
 
 
 def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
-    """Extract what is still a page, then sign; a document without words is a failure."""
-    read: list[Document | Failure] = [read_page(document, settings) for document in documents]
+    """Extract what is still a page, then sign; a document without words is a failure, and so is
+    what a site shows instead of an article."""
+    read = [_refuse_notice(read_page(document, settings), settings) for document in documents]
     texts = [d for d in read if isinstance(d, Document)]
     signed = iter(sign_many(texts, settings))
     out: list[Signed | Failure] = []
@@ -121,6 +123,16 @@ def read_page(document: Document, settings: Settings) -> Document | Failure:
         return extract(document, settings)
     except ExtractionError as error:
         return Failure(document.id, _place(document), str(error), document=document)
+
+
+def _refuse_notice(item: Document | Failure, settings: Settings) -> Document | Failure:
+    if isinstance(item, Failure) or not settings.refuse_notices:
+        return item
+    what = notice_in(item.text)
+    if what is None:
+        return item
+    reason = f"this is no article but {what}; `refuse_notices = false` takes it for one"
+    return Failure(item.id, _place(item), reason, document=item)
 
 
 def _place(document: Document) -> str:

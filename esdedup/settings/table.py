@@ -653,6 +653,14 @@ class Fields:
     page_megabytes: int = setting(
         10, "Larger HTML pages are quarantined unread.", unit="MB", source="esdedup", low=1
     )
+    refuse_notices: bool = setting(
+        True,
+        "Whether what a site shows instead of an article (a check for robots, a block, a request "
+        "for cookies, a form to register) is quarantined: such pages are not copies of one "
+        "another.",
+        unit="yes/no",
+        source="measured: docs/evaluation.md",
+    )
     worker_megabytes: int = setting(
         2048,
         "Address space of a worker process beyond what it starts with: a page that needs more "
