@@ -467,7 +467,8 @@ def test_chunks_at_hand_are_those_that_are_waited_for(
 @given(st.lists(st.binary(max_size=30), min_size=1, max_size=4), CUTS)
 def test_any_split_gives_the_same_requests(bodies: list[bytes], cuts: list[int]) -> None:
     """Through the gateway's own way of taking them, a link at hand; pipelined."""
-    from esdedup.gateway.server import Client, Gateway, Options
+    from esdedup.gateway.clients import Client
+    from esdedup.gateway.server import Gateway, Options
     from esdedup.stores.connection import Target
 
     raw = b"".join(
@@ -517,7 +518,8 @@ def test_any_split_gives_the_same_requests(bodies: list[bytes], cuts: list[int])
 @pytest.mark.parametrize(("method", "told"), [("GET", b"cannot be reached"), ("POST", b"closed")])
 def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> None:
     """The cluster closes a link just when it is used: it may have done what it was asked."""
-    from esdedup.gateway.server import Client, Gateway, Options
+    from esdedup.gateway.clients import Client
+    from esdedup.gateway.server import Gateway, Options
     from esdedup.stores.connection import Target
 
     class Closing(Still):
