@@ -30,10 +30,12 @@ class Client(Wire):
         self._gateway = gateway
         self.keeps_alive = True
         self.has_begun = False  # whether bytes of the answer went out
-        self.began, self.what = 0.0, ""  # of the request, for the log
+        self.began = 0.0
+        self.request: Request | None = None  # the latest, for the log
         self.is_idle = True  # between two requests, or in one whose body is not there yet
         self.pending: Request | None = None
         self.link: Link | None = None  # to the cluster, while a request passes without the task
+        self.known: http.Known = {}
         self._job: asyncio.Future[Job] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -52,6 +54,12 @@ class Client(Wire):
         if self.link is not None:
             self.link.close()
         self.task.cancel()
+
+    @property
+    def what(self) -> str:
+        """For the log: nothing that the caller wrote."""
+        request = self.request
+        return f"{request.head.method} {request.route.kind}" if request is not None else "?"
 
     def expire(self) -> None:
         if not self.is_idle:
@@ -74,6 +82,9 @@ class Client(Wire):
         return job
 
 
+Handler = Callable[["Request"], Coroutine[Any, Any, None]]
+
+
 @dataclass(slots=True)
 class Request:
     """A request whose head was read; its body is still with the client."""
@@ -91,7 +102,7 @@ class Request:
 
     @property
     def headers(self) -> Headers:
-        return http.end_to_end(self.head.headers, "host", "expect", "x-esdedup-fold")
+        return http.to_cluster(self.head)
 
 
 async def raised(error: Exception) -> None:

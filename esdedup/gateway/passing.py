@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from esdedup.gateway import http
 from esdedup.gateway.clients import Job, Request, raised
-from esdedup.gateway.http import Head, Headers, UpstreamError
+from esdedup.gateway.http import Head, UpstreamError
 from esdedup.gateway.upstream import Link, chunked
 from esdedup.gateway.wire import BUFFER
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Of an answer that comes in chunks, what is waited for before the first byte is handed back.
 _HELD = 64 * 1024
+_CHUNKED = b"Transfer-Encoding: chunked\r\n"
 
 
 class Passing:
@@ -39,7 +40,7 @@ class Passing:
             await self._hand_on_whole(request, body)
         else:
             await self._gateway.continue_(request)
-            await self._hand_on_stream(request, request.headers)
+            await self._hand_on_stream(request)
 
     def pass_(self, request: Request, link: Link) -> None:
         """With a link at hand. An answer that is not short and whole is left to the task."""
@@ -75,18 +76,20 @@ class Passing:
             self._gateway.finish(client)
 
         link.on_change = go_on
-        link.write(self._request_bytes(request, link) + body)
+        link.write(self._request_head(request, link) + body)
 
-    def _request_bytes(self, request: Request, link: Link) -> bytes:
-        headers = [("Host", link.host), *request.headers]
-        return http.request_bytes(request.head.method, request.target, headers)
+    def _request_head(self, request: Request, link: Link, more: bytes = b"") -> bytes:
+        """`more` are lines of ours."""
+        head = request.head
+        lines = b"".join((link.host_line, head.passed, more))
+        return http.request_head(head.method, request.target, lines)
 
     def _hand_back_whole(self, request: Request, answer: Head, body: bytes) -> None:
         self._gateway.cluster.saw_product(answer.get("x-elastic-product"))
-        headers = http.end_to_end(answer.headers)
+        lines = answer.passed
         if answer.framing == "chunked":
-            headers.append(("content-length", str(len(body))))
-        self._gateway.write_head(request, answer.status, answer.reason, headers, body)
+            lines += b"content-length: %d\r\n" % len(body)
+        self._gateway.write_head(request, answer.status, answer.reason, lines, body)
 
     async def _hand_on_again(self, request: Request, body: bytes) -> None:
         """The cluster closed a link that was idle, perhaps before it saw the request."""
@@ -101,7 +104,7 @@ class Passing:
             link = await self._upstream.take()
             may_repeat = repeatable and not link.is_fresh
             try:
-                link.write(self._request_bytes(request, link) + body)
+                link.write(self._request_head(request, link) + body)
                 answer = await link.answer_head(method)
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 link.close()
@@ -114,14 +117,11 @@ class Passing:
             break
         await self._hand_back(request, link, answer)
 
-    async def _hand_on_stream(self, request: Request, headers: Headers) -> None:
+    async def _hand_on_stream(self, request: Request) -> None:
         head = request.head
         link = await self._upstream.take(fresh=head.method not in ("GET", "HEAD"))
         is_chunked = head.framing == "chunked"
-        if is_chunked:
-            headers = [*headers, ("Transfer-Encoding", "chunked")]
-        lines = http.request_bytes(head.method, request.target, [("Host", link.host), *headers])
-        link.write(lines)
+        link.write(self._request_head(request, link, _CHUNKED if is_chunked else b""))
         sending = asyncio.create_task(self._send_body(request, link, is_chunked))
         answering = asyncio.create_task(link.answer_head(head.method))
         try:
@@ -133,8 +133,7 @@ class Passing:
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 raise UpstreamError("the cluster closed the connection") from error
             if not sending.done():  # refused before it was read: nothing more can be sent
-                request.client.keeps_alive = False
-                answer.lower["connection"] = "close"
+                request.client.keeps_alive = link.may_be_kept = False
             await self._hand_back(request, link, answer)
         except BaseException:
             link.close()
@@ -162,7 +161,6 @@ class Passing:
         client = request.client
         try:
             self._gateway.cluster.saw_product(answer.get("x-elastic-product"))
-            headers = http.end_to_end(answer.headers)
             if answer.framing == "length" and answer.length <= BUFFER:
                 try:
                     body = await link.exactly(answer.length)
@@ -170,12 +168,12 @@ class Passing:
                     raise UpstreamError("the cluster's answer ended too early") from error
                 self._hand_back_whole(request, answer, body)
             elif answer.framing in ("none", "length"):
-                self._gateway.write_head(request, answer.status, answer.reason, headers)
+                self._gateway.write_head(request, answer.status, answer.reason, answer.passed)
                 async for piece in http.body_of(link, answer):
                     client.write(piece)
                     await client.drain()
             else:
-                await self._hand_back_chunks(request, link, answer, headers)
+                await self._hand_back_chunks(request, link, answer)
         except BaseException:
             link.close()  # the client learns of it by the connection that ends too early
             client.keeps_alive = False
@@ -183,9 +181,7 @@ class Passing:
         self._upstream.give_back(link, answer)
         await client.drain()
 
-    async def _hand_back_chunks(
-        self, request: Request, link: Link, answer: Head, headers: Headers
-    ) -> None:
+    async def _hand_back_chunks(self, request: Request, link: Link, answer: Head) -> None:
         """A short one as a whole: every piece wakes another program up."""
         client, is_old = request.client, request.head.version == 0
         pieces, held, size = http.body_of(link, answer), [], 0
@@ -197,16 +193,15 @@ class Passing:
                     break
             else:
                 whole = b"".join(held)
-                headers = [*headers, ("content-length", str(len(whole)))]
-                self._gateway.write_head(request, answer.status, answer.reason, headers, whole)
+                lines = answer.passed + b"content-length: %d\r\n" % len(whole)
+                self._gateway.write_head(request, answer.status, answer.reason, lines, whole)
                 return
         except asyncio.IncompleteReadError as error:
             raise UpstreamError("the cluster's answer ended too early") from error
         if is_old:
             client.keeps_alive = False
-        else:
-            headers = [*headers, ("Transfer-Encoding", "chunked")]
-        self._gateway.write_head(request, answer.status, answer.reason, headers)
+        lines = answer.passed if is_old else answer.passed + _CHUNKED
+        self._gateway.write_head(request, answer.status, answer.reason, lines)
         client.write(b"".join(held) if is_old else http.chunk(b"".join(held)))
         async for piece in pieces if is_old else chunked(pieces):
             client.write(piece)

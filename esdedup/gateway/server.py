@@ -9,15 +9,14 @@ import logging
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from esdedup.gateway import http, routes
 from esdedup.gateway.callers import Cluster
-from esdedup.gateway.clients import Client, Job, Request, linger, raised, taken_head
+from esdedup.gateway.clients import Client, Handler, Job, Request, linger, raised, taken_head
 from esdedup.gateway.folding import Fold
 from esdedup.gateway.http import Head, Headers, HttpError, Pace, UpstreamError
 from esdedup.gateway.newsroom import Newsroom
@@ -50,9 +49,6 @@ class Options:
     workers: int = 1
     settle_seconds: float = 1.0
     pace: Pace = field(default_factory=Pace)
-
-
-Handler = Callable[[Request], Coroutine[Any, Any, None]]
 
 
 class Gateway:
@@ -167,24 +163,25 @@ class Gateway:
                     return
                 self._busy.add(client)
                 self.counts["requests"] += 1
-                client.began, client.what = time.perf_counter(), "?"
-                client.pending = self._request(client, http.parse_request(raw))
-                client.what = f"{client.pending.head.method} {client.pending.route.kind}"
-                client.keeps_alive = client.pending.head.keeps_alive
+                client.began, client.request = time.perf_counter(), None
+                head = http.parse_request(raw, client.known)
+                client.keeps_alive = head.keeps_alive
+                client.request = client.pending = self._request(client, head)
+                handler = self._handler(client.pending)
+                if handler != self._passing.hand_on or _is_for_the_task(head):
+                    client.give(partial(handler, client.pending))
+                    return
                 client.deadline = time.monotonic() + self.options.pace.pause
-            request = client.pending
-            handler = self._handler(request)
         except HttpError as error:
             client.give(partial(raised, error))
             return
-        head = request.head
-        if handler != self._passing.hand_on or not is_small(head) or "expect" in head.lower:
-            client.give(partial(handler, request))
-        elif client.unread >= head.length:
-            if (link := self.upstream.idle()) is None:
-                client.give(partial(handler, request))
-            else:
-                self._passing.pass_(request, link)
+        request = client.pending
+        if client.unread < request.head.length:
+            return
+        if (link := self.upstream.idle()) is None:
+            client.give(partial(self._passing.hand_on, request))
+        else:
+            self._passing.pass_(request, link)
 
     def finish(self, client: Client) -> None:
         """After an answer that was written without the task."""
@@ -218,7 +215,7 @@ class Gateway:
 
     def _request(self, client: Client, head: Head) -> Request:
         path, query = routes.split_target(head.target)
-        fold: str | None = head.lower.get("x-esdedup-fold")
+        fold: str | None = head.fields.lower.get("x-esdedup-fold")
         if "esdedup_fold" in query or "%" in query:
             query, told = routes.without_parameter(query, "esdedup_fold")
             fold = told if told is not None else fold
@@ -247,18 +244,21 @@ class Gateway:
     ) -> None:
         """A whole answer of our own, or one that was held."""
         kept = [(n, v) for n, v in headers if n.lower() not in ("content-length",)]
-        self.write_head(request, status, reason, [*kept, ("content-length", str(len(body)))], body)
+        lines = http.lines_of([*kept, ("content-length", str(len(body)))])
+        self.write_head(request, status, reason, lines, body)
         await request.client.drain()
 
     def write_head(
-        self, request: Request, status: int, reason: str, headers: Headers, body: bytes = b""
+        self, request: Request, status: int, reason: str, lines: bytes, body: bytes = b""
     ) -> None:
-        if not request.client.keeps_alive:
-            headers = [*headers, ("Connection", "close")]
+        """`lines` are those of its headers."""
+        client = request.client
+        if not client.keeps_alive:
+            lines += b"Connection: close\r\n"
         elif request.head.version == 0:
-            headers = [*headers, ("Connection", "keep-alive")]
-        request.client.has_begun = True
-        request.client.write(http.answer_bytes(status, reason, headers) + body)
+            lines += b"Connection: keep-alive\r\n"
+        client.has_begun = True
+        client.write(http.answer_head(status, reason, lines) + body)
 
     async def _refuse(self, client: Client, error: HttpError) -> None:
         """An error in the form that clients of the engines read."""
@@ -328,3 +328,8 @@ class Gateway:
 
     def release(self, size: int) -> None:
         self._in_hand -= size
+
+
+def _is_for_the_task(head: Head) -> bool:
+    """What comes in pieces, or has to be asked for."""
+    return not is_small(head) or "expect" in head.fields.lower

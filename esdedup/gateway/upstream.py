@@ -26,6 +26,9 @@ class Link(Wire):
     def __init__(self, host: str) -> None:
         super().__init__()
         self.host = host
+        self.host_line = f"Host: {host}\r\n".encode("latin-1")
+        self.known: http.Known = {}
+        self.may_be_kept = True  # not after a request that was not sent to its end
         self.is_fresh = True
         self.idle_since = 0.0
         self.on_change: Callable[[], None] | None = None  # of whoever does not wait in a task
@@ -55,7 +58,7 @@ class Link(Wire):
     def answer_head_at_hand(self, method: str) -> Head | None:
         try:
             while (raw := self.taken_until(b"\r\n\r\n")) is not None:
-                head = http.parse_answer(raw, method)
+                head = http.parse_answer(raw, method, self.known)
                 if head.status >= 200:
                     return head
         except TooLong as error:
@@ -105,8 +108,8 @@ class Upstream:
         return None
 
     def give_back(self, link: Link, head: Head) -> None:
-        whole = head.framing != "until_close" and head.keeps_alive
-        if not whole or link.is_closing or link.unread or len(self._idle) >= _MOST_IDLE:
+        stays = link.may_be_kept and head.framing != "until_close" and head.keeps_alive
+        if not stays or link.is_closing or link.unread or len(self._idle) >= _MOST_IDLE:
             link.close()
             return
         link.is_fresh, link.idle_since = False, time.monotonic()

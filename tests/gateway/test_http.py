@@ -9,7 +9,8 @@ import re
 import socket
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import h11
 import pytest
@@ -387,6 +388,38 @@ def test_answers_that_we_take_h11_takes_alike(
         assert (ours.framing == "chunked") == is_chunked
         assert (ours.framing == "length") == (b"content-length" in theirs)
         assert ours.length == int(theirs.get(b"content-length", b"0"))
+
+
+HEADS = st.lists(st.lists(st.tuples(NAMES, TEXTS), max_size=3), min_size=1, max_size=6)
+
+
+@given(HEADS, st.sampled_from([POST, "GET /x HTTP/1.0", "HTTP/1.1 200 OK", "no"]))
+def test_what_a_connection_knows_changes_nothing(
+    heads: list[list[tuple[str, str]]], first: str
+) -> None:
+    """A head is read as if it were the first, whatever came before it."""
+    requests: http.Known = {}
+    answers: http.Known = {}
+
+    def told(parse: Callable[[], http.Head]) -> object:
+        try:
+            return parse()
+        except (http.HttpError, http.UpstreamError) as error:
+            return str(error)
+
+    for headers in heads:
+        raw = request(first, HOST, *(f"{n}: {v}" for n, v in headers))
+        alone, known = http.parse_request, partial(http.parse_request, known=requests)
+        assert told(partial(known, raw)) == told(partial(alone, raw))
+        read, reading = http.parse_answer, partial(http.parse_answer, known=answers)
+        assert told(partial(reading, raw, "GET")) == told(partial(read, raw, "GET"))
+
+
+def test_what_a_connection_knows_is_bounded() -> None:
+    known: http.Known = {}
+    for number in range(500):
+        http.parse_request(request("GET / HTTP/1.1", HOST, f"X: {number}"), known)
+    assert len(known) < 100
 
 
 # --- however the bytes arrive ---------------------------------------------------------------------
