@@ -35,7 +35,8 @@ class Client(Wire):
         self.is_idle = True  # between two requests, or in one whose body is not there yet
         self.pending: Request | None = None
         self.link: Link | None = None  # to the cluster, while a request passes without the task
-        self.known: http.Known = {}
+        self.fields: http.Known[http.Fields] = http.Known()
+        self.passing: http.Known[Request] = http.Known()  # by their heads, such as pass at once
         self._job: asyncio.Future[Job] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -44,7 +45,7 @@ class Client(Wire):
         self.task = self._loop.create_task(self._gateway.serve(self))
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        Wire.data_received(self, data)
         if self.is_idle:
             self._gateway.consider(self)
 
@@ -95,6 +96,14 @@ class Request:
     query: str
     route: routes.Route
     fold: str | None  # as asked for by this request
+    _sent: tuple[bytes, bytes] = (b"", b"")
+
+    def head_for(self, host_line: bytes) -> bytes:
+        """Its head as it is handed on; it may be sent more than once."""
+        if self._sent[0] != host_line:
+            lines = host_line + self.head.passed
+            self._sent = host_line, http.request_head(self.head.method, self.target, lines)
+        return self._sent[1]
 
     @property
     def target(self) -> str:

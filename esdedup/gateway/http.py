@@ -14,7 +14,7 @@ import zlib
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Literal
+from typing import Literal, TypeVar
 
 from esdedup.gateway.wire import BUFFER, TooLong, Wire
 
@@ -73,9 +73,21 @@ class Fields:
     keeps_alive: tuple[bool, bool]  # in version 1.0 and in 1.1
 
 
-# By their bytes. Of one connection only, with which it ends: they may hold somebody's credentials.
-Known = dict[bytes, Fields]
-_MOST_KNOWN = 64
+V = TypeVar("V")
+
+
+class Known(dict[bytes, V]):
+    """What was read on one connection, by its bytes, and is not read again.
+
+    It ends with the connection: heads hold credentials.
+    """
+
+    most = 64
+
+    def add(self, key: bytes, value: V) -> None:
+        if len(self) >= self.most:
+            self.clear()
+        self[key] = value
 
 
 @dataclass(slots=True)
@@ -91,6 +103,7 @@ class Head:
     framing: Framing = "none"
     length: int = 0
     length_line: bytes = b""  # as it came, where it was not read with the other fields
+    _start: bytes = b""
 
     @property
     def headers(self) -> Headers:
@@ -102,6 +115,13 @@ class Head:
     def passed(self) -> bytes:
         """The lines that are handed on."""
         return self.fields.passed + self.length_line
+
+    @property
+    def start(self) -> bytes:
+        """Of an answer as it is handed back: what comes before lines of ours and the empty one."""
+        if not self._start:
+            self._start = answer_start(self.status, self.reason) + self.passed
+        return self._start
 
     def get(self, name: str) -> str:
         return self.fields.lower.get(name, "")
@@ -115,7 +135,7 @@ def _tokens(value: str) -> list[str]:
     return [token.strip().lower() for token in value.split(",") if token.strip()]
 
 
-def parse_request(raw: bytes, known: Known | None = None) -> Head:
+def parse_request(raw: bytes, known: Known[Fields] | None = None) -> Head:
     first, fields, length = _parse(raw, known, _NOT_SENT)
     found = _REQUEST.fullmatch(first)
     if found is None:
@@ -134,7 +154,7 @@ def parse_request(raw: bytes, known: Known | None = None) -> Head:
     return head
 
 
-def parse_answer(raw: bytes, method: str, known: Known | None = None) -> Head:
+def parse_answer(raw: bytes, method: str, known: Known[Fields] | None = None) -> Head:
     try:
         first, fields, length = _parse(raw, known)
         found = _status(first)
@@ -155,7 +175,7 @@ def _status(line: str) -> re.Match[str]:
 
 
 def _parse(
-    raw: bytes, known: Known | None, dropped: Iterable[str] = ()
+    raw: bytes, known: Known[Fields] | None, dropped: Iterable[str] = ()
 ) -> tuple[str, Fields, re.Match[bytes] | None]:
     """The first line, the others as `known` has them or as they are read, and the length."""
     end = raw.find(b"\r\n")
@@ -168,9 +188,7 @@ def _parse(
     if fields is None:
         fields = _fields(lines, dropped)
         if known is not None:
-            if len(known) >= _MOST_KNOWN:
-                known.clear()
-            known[lines] = fields
+            known.add(lines, fields)
     return raw[:end].decode("latin-1"), fields, length
 
 
@@ -289,32 +307,34 @@ async def body_of(wire: Wire, head: Head, pace: Pace | None = None) -> AsyncIter
         wire.deadline = 0.0
 
 
-def whole_chunks(raw: bytes) -> tuple[bytes, int]:
+def whole_chunks(raw: bytes | bytearray) -> tuple[bytes, int]:
     """A body in chunks that is there as a whole, and where it ends; IndexError where it is not."""
-    pieces, at = [], 0
-
-    def line() -> bytes:
-        nonlocal at
-        begin, end = at, raw.find(b"\r\n", at)
-        if end < 0:
+    pieces: list[bytes] = []
+    line, at = _line(raw, 0)
+    while size := _chunk_size(line):
+        end = at + size
+        if len(raw) < end + 2:
             raise IndexError
-        at = end + 2
-        return raw[begin:at]
-
-    while size := _chunk_size(line()):
-        if len(raw) < at + size + 2:
-            raise IndexError
-        pieces.append(raw[at : at + size])
-        at += size
-        if line() != b"\r\n":
+        pieces.append(bytes(memoryview(raw)[at:end]))
+        if raw[end : end + 2] != b"\r\n":
             raise HttpError(400, "malformed chunk")
+        line, at = _line(raw, end + 2)
     for _ in range(MAX_HEADERS):
-        if line() == b"\r\n":
+        line, at = _line(raw, at)
+        if line == b"\r\n":
             return b"".join(pieces), at
     raise HttpError(431, "too many trailers")
 
 
-def _chunk_size(line: bytes) -> int:
+def _line(raw: bytes | bytearray, at: int) -> tuple[bytes | bytearray, int]:
+    """With its end, and where the next one begins."""
+    end = raw.find(b"\r\n", at) + 2
+    if end == 1:
+        raise IndexError
+    return raw[at:end], end
+
+
+def _chunk_size(line: bytes | bytearray) -> int:
     found = _CHUNK.fullmatch(line)
     if found is None:
         raise HttpError(400, "malformed chunk")
@@ -366,20 +386,16 @@ def request_bytes(method: str, target: str, headers: Iterable[Header]) -> bytes:
 
 def request_head(method: str, target: str, lines: bytes) -> bytes:
     """`lines` as `lines_of` writes them."""
-    return b"%b %b HTTP/1.1\r\n%b\r\n" % (
-        method.encode("latin-1"),
-        target.encode("latin-1"),
-        lines,
-    )
+    first = f"{method} {target} HTTP/1.1\r\n".encode("latin-1")
+    return b"".join((first, lines, b"\r\n"))
 
 
 def answer_bytes(status: int, reason: str, headers: Iterable[Header]) -> bytes:
-    return answer_head(status, reason, lines_of(headers))
+    return answer_start(status, reason) + lines_of(headers) + b"\r\n"
 
 
-def answer_head(status: int, reason: str, lines: bytes) -> bytes:
-    phrase = (reason or _phrase(status)).encode("latin-1")
-    return b"HTTP/1.1 %d %b\r\n%b\r\n" % (status, phrase, lines)
+def answer_start(status: int, reason: str) -> bytes:
+    return f"HTTP/1.1 {status} {reason or _phrase(status)}\r\n".encode("latin-1")
 
 
 def lines_of(headers: Iterable[Header]) -> bytes:

@@ -76,20 +76,14 @@ class Passing:
             self._gateway.finish(client)
 
         link.on_change = go_on
-        link.write(self._request_head(request, link) + body)
-
-    def _request_head(self, request: Request, link: Link, more: bytes = b"") -> bytes:
-        """`more` are lines of ours."""
-        head = request.head
-        lines = b"".join((link.host_line, head.passed, more))
-        return http.request_head(head.method, request.target, lines)
+        link.write(request.head_for(link.host_line) + body)
 
     def _hand_back_whole(self, request: Request, answer: Head, body: bytes) -> None:
         self._gateway.cluster.saw_product(answer.get("x-elastic-product"))
-        lines = answer.passed
-        if answer.framing == "chunked":
-            lines += b"content-length: %d\r\n" % len(body)
-        self._gateway.write_head(request, answer.status, answer.reason, lines, body)
+        start = answer.start
+        if answer.framing in ("chunked", "until_close"):
+            start += b"content-length: %d\r\n" % len(body)
+        self._gateway.write_answer(request, start, body)
 
     async def _hand_on_again(self, request: Request, body: bytes) -> None:
         """The cluster closed a link that was idle, perhaps before it saw the request."""
@@ -104,7 +98,7 @@ class Passing:
             link = await self._upstream.take()
             may_repeat = repeatable and not link.is_fresh
             try:
-                link.write(self._request_head(request, link) + body)
+                link.write(request.head_for(link.host_line) + body)
                 answer = await link.answer_head(method)
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 link.close()
@@ -121,7 +115,8 @@ class Passing:
         head = request.head
         link = await self._upstream.take(fresh=head.method not in ("GET", "HEAD"))
         is_chunked = head.framing == "chunked"
-        link.write(self._request_head(request, link, _CHUNKED if is_chunked else b""))
+        lines = link.host_line + head.passed + (_CHUNKED if is_chunked else b"")
+        link.write(http.request_head(head.method, request.target, lines))
         sending = asyncio.create_task(self._send_body(request, link, is_chunked))
         answering = asyncio.create_task(link.answer_head(head.method))
         try:
@@ -168,7 +163,7 @@ class Passing:
                     raise UpstreamError("the cluster's answer ended too early") from error
                 self._hand_back_whole(request, answer, body)
             elif answer.framing in ("none", "length"):
-                self._gateway.write_head(request, answer.status, answer.reason, answer.passed)
+                self._gateway.write_answer(request, answer.start)
                 async for piece in http.body_of(link, answer):
                     client.write(piece)
                     await client.drain()
@@ -193,15 +188,13 @@ class Passing:
                     break
             else:
                 whole = b"".join(held)
-                lines = answer.passed + b"content-length: %d\r\n" % len(whole)
-                self._gateway.write_head(request, answer.status, answer.reason, lines, whole)
+                self._hand_back_whole(request, answer, whole)
                 return
         except asyncio.IncompleteReadError as error:
             raise UpstreamError("the cluster's answer ended too early") from error
         if is_old:
             client.keeps_alive = False
-        lines = answer.passed if is_old else answer.passed + _CHUNKED
-        self._gateway.write_head(request, answer.status, answer.reason, lines)
+        self._gateway.write_answer(request, answer.start + (b"" if is_old else _CHUNKED))
         client.write(b"".join(held) if is_old else http.chunk(b"".join(held)))
         async for piece in pieces if is_old else chunked(pieces):
             client.write(piece)

@@ -156,32 +156,43 @@ class Gateway:
 
     def consider(self, client: Client) -> None:
         """What can pass at once does, without a change of tasks; all else is given to the task."""
-        try:
-            if client.pending is None:
-                raw = taken_head(client)
-                if raw is None:
-                    return
-                self._busy.add(client)
-                self.counts["requests"] += 1
-                client.began, client.request = time.perf_counter(), None
-                head = http.parse_request(raw, client.known)
-                client.keeps_alive = head.keeps_alive
-                client.request = client.pending = self._request(client, head)
-                handler = self._handler(client.pending)
-                if handler != self._passing.hand_on or _is_for_the_task(head):
-                    client.give(partial(handler, client.pending))
-                    return
-                client.deadline = time.monotonic() + self.options.pace.pause
-        except HttpError as error:
-            client.give(partial(raised, error))
-            return
         request = client.pending
+        if request is None:
+            try:
+                request = self._taken(client)
+            except HttpError as error:
+                client.give(partial(raised, error))
+                return
+            if request is None:
+                return
         if client.unread < request.head.length:
-            return
-        if (link := self.upstream.idle()) is None:
+            client.pending = request
+        elif (link := self.upstream.idle()) is None:
             client.give(partial(self._passing.hand_on, request))
         else:
             self._passing.pass_(request, link)
+
+    def _taken(self, client: Client) -> Request | None:
+        """The next request, if its head is there and it is one that passes at once."""
+        raw = taken_head(client)
+        if raw is None:
+            return None
+        self._busy.add(client)
+        self.counts["requests"] += 1
+        now = time.monotonic()
+        client.began, client.deadline = now, now + self.options.pace.pause
+        client.request = request = client.passing.get(raw)
+        if request is None:
+            head = http.parse_request(raw, client.fields)
+            client.keeps_alive = head.keeps_alive
+            client.request = request = self._request(client, head)
+            handler = self._handler(request)
+            if handler != self._passing.hand_on or _is_for_the_task(head):
+                client.give(partial(handler, request))
+                return None
+            client.passing.add(raw, request)
+        client.keeps_alive = request.head.keeps_alive
+        return request
 
     def finish(self, client: Client) -> None:
         """After an answer that was written without the task."""
@@ -196,7 +207,7 @@ class Gateway:
 
     def _done(self, client: Client) -> None:
         if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %.1f ms", client.what, 1000 * (time.perf_counter() - client.began))
+            log.debug("%s %.1f ms", client.what, 1000 * (time.monotonic() - client.began))
 
     async def _one(self, client: Client, job: Job) -> None:
         try:
@@ -245,20 +256,18 @@ class Gateway:
         """A whole answer of our own, or one that was held."""
         kept = [(n, v) for n, v in headers if n.lower() not in ("content-length",)]
         lines = http.lines_of([*kept, ("content-length", str(len(body)))])
-        self.write_head(request, status, reason, lines, body)
+        self.write_answer(request, http.answer_start(status, reason) + lines, body)
         await request.client.drain()
 
-    def write_head(
-        self, request: Request, status: int, reason: str, lines: bytes, body: bytes = b""
-    ) -> None:
-        """`lines` are those of its headers."""
+    def write_answer(self, request: Request, start: bytes, body: bytes = b"") -> None:
+        """`start` are its first line and those of its headers."""
         client = request.client
         if not client.keeps_alive:
-            lines += b"Connection: close\r\n"
+            start += b"Connection: close\r\n"
         elif request.head.version == 0:
-            lines += b"Connection: keep-alive\r\n"
+            start += b"Connection: keep-alive\r\n"
         client.has_begun = True
-        client.write(http.answer_head(status, reason, lines) + body)
+        client.write(b"".join((start, b"\r\n", body)))
 
     async def _refuse(self, client: Client, error: HttpError) -> None:
         """An error in the form that clients of the engines read."""

@@ -27,14 +27,15 @@ class Link(Wire):
         super().__init__()
         self.host = host
         self.host_line = f"Host: {host}\r\n".encode("latin-1")
-        self.known: http.Known = {}
+        self._fields: http.Known[http.Fields] = http.Known()
+        self._heads: http.Known[Head] = http.Known()
         self.may_be_kept = True  # not after a request that was not sent to its end
         self.is_fresh = True
         self.idle_since = 0.0
         self.on_change: Callable[[], None] | None = None  # of whoever does not wait in a task
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        Wire.data_received(self, data)
         if self.on_change is not None:
             self.on_change()
 
@@ -58,8 +59,12 @@ class Link(Wire):
     def answer_head_at_hand(self, method: str) -> Head | None:
         try:
             while (raw := self.taken_until(b"\r\n\r\n")) is not None:
-                head = http.parse_answer(raw, method, self.known)
+                if (known := self._heads.get(raw)) is not None and method != "HEAD":
+                    return known
+                head = http.parse_answer(raw, method, self._fields)
                 if head.status >= 200:
+                    if method != "HEAD":  # of its answer nothing follows, whatever the head says
+                        self._heads.add(raw, head)
                     return head
         except TooLong as error:
             raise UpstreamError("the head of the cluster's answer is too long") from error
@@ -68,12 +73,12 @@ class Link(Wire):
     def whole_chunks(self) -> bytes | None:
         """A body in chunks, if all of it came."""
         try:
-            body, end = http.whole_chunks(self.peeked())
+            body, end = http.whole_chunks(self.held)
         except IndexError:
             return None
         except http.HttpError as error:
             raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
-        self.take(end)
+        self.skip(end)
         return body
 
 
