@@ -87,6 +87,7 @@ def gateway(
     import logging
 
     from esdedup.gateway.server import Options
+    from esdedup.workers import collect_less_often
 
     host, port = _address(listen)
     tls = _tls(certificate, key)
@@ -110,6 +111,7 @@ def gateway(
         logging.getLogger(name).setLevel(logging.WARNING)
     if host not in _LOOPBACK and tls is None:
         say("listening beyond this machine without TLS: credentials pass in the clear")
+    collect_less_often()
     _install_loop()
     asyncio.run(_serve(options, host, port, tls))
 

@@ -14,7 +14,8 @@ from esdedup.gateway.folding import Asked, Fold, How
 from esdedup.gateway.http import Headers, HttpError
 
 if TYPE_CHECKING:
-    from esdedup.gateway.server import Gateway, Request
+    from esdedup.gateway.clients import Request
+    from esdedup.gateway.server import Gateway
     from esdedup.gateway.upstream import Answer
     from esdedup.model import JSON
 

@@ -26,12 +26,16 @@ class Link(Wire):
     def __init__(self, host: str) -> None:
         super().__init__()
         self.host = host
+        self.host_line = f"Host: {host}\r\n".encode("latin-1")
+        self._fields: http.Known[http.Fields] = http.Known()
+        self._heads: http.Known[Head] = http.Known()
+        self.may_be_kept = True  # not after a request that was not sent to its end
         self.is_fresh = True
         self.idle_since = 0.0
         self.on_change: Callable[[], None] | None = None  # of whoever does not wait in a task
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        Wire.data_received(self, data)
         if self.on_change is not None:
             self.on_change()
 
@@ -55,8 +59,12 @@ class Link(Wire):
     def answer_head_at_hand(self, method: str) -> Head | None:
         try:
             while (raw := self.taken_until(b"\r\n\r\n")) is not None:
-                head = http.parse_answer(raw, method)
+                if (known := self._heads.get(raw)) is not None and method != "HEAD":
+                    return known
+                head = http.parse_answer(raw, method, self._fields)
                 if head.status >= 200:
+                    if method != "HEAD":  # of its answer nothing follows, whatever the head says
+                        self._heads.add(raw, head)
                     return head
         except TooLong as error:
             raise UpstreamError("the head of the cluster's answer is too long") from error
@@ -65,12 +73,12 @@ class Link(Wire):
     def whole_chunks(self) -> bytes | None:
         """A body in chunks, if all of it came."""
         try:
-            body, end = http.whole_chunks(self.peeked())
+            body, end = http.whole_chunks(self.held)
         except IndexError:
             return None
         except http.HttpError as error:
             raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
-        self.take(end)
+        self.skip(end)
         return body
 
 
@@ -105,8 +113,8 @@ class Upstream:
         return None
 
     def give_back(self, link: Link, head: Head) -> None:
-        whole = head.framing != "until_close" and head.keeps_alive
-        if not whole or link.is_closing or link.unread or len(self._idle) >= _MOST_IDLE:
+        stays = link.may_be_kept and head.framing != "until_close" and head.keeps_alive
+        if not stays or link.is_closing or link.unread or len(self._idle) >= _MOST_IDLE:
             link.close()
             return
         link.is_fresh, link.idle_since = False, time.monotonic()

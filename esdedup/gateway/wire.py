@@ -26,7 +26,8 @@ class Wire(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self.deadline = 0.0  # for whoever waits to read, by the monotonic clock; 0 is none
-        self._held = bytearray()
+        # What came in one piece stays that piece as long as all of it is taken at once.
+        self._held: bytes | bytearray = b""
         self._searched = 0  # of what is held, by the search that goes on
         self._is_paused = False
         self._is_full = False
@@ -41,8 +42,14 @@ class Wire(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its shape only
 
     def data_received(self, data: bytes) -> None:
-        self._held += data
-        _wake(self._coming)
+        if not self._held:
+            self._held = data
+        elif isinstance(self._held, bytearray):
+            self._held += data
+        else:
+            self._held = bytearray(self._held) + data
+        if self._coming is not None:
+            _wake(self._coming)
         if len(self._held) > 2 * BUFFER and not self._is_paused:
             self._is_paused = True
             self.transport.pause_reading()
@@ -74,8 +81,10 @@ class Wire(asyncio.Protocol):
     def is_full(self) -> bool:
         return self._is_full
 
-    def peeked(self) -> bytes:
-        return bytes(self._held)
+    @property
+    def held(self) -> bytes | bytearray:
+        """To be looked at before anything else comes."""
+        return self._held
 
     def ends_with(self, mark: bytes) -> bool:
         return self._held.endswith(mark)
@@ -116,16 +125,23 @@ class Wire(asyncio.Protocol):
         return self.take(min(most, len(self._held)))
 
     def take(self, size: int) -> bytes:
+        held = self._held
+        out = bytes(held) if size == len(held) else bytes(memoryview(held)[:size])
+        self.skip(size)
+        return out
+
+    def skip(self, size: int) -> None:
+        """As if it had been taken."""
         self._searched = 0
         if size == len(self._held):
-            out, self._held = bytes(self._held), bytearray()
-        else:
-            out = bytes(memoryview(self._held)[:size])
+            self._held = b""
+        elif isinstance(self._held, bytearray):
             del self._held[:size]
+        else:
+            self._held = bytearray(memoryview(self._held)[size:])
         if self._is_paused and len(self._held) <= BUFFER:
             self._is_paused = False
             self.transport.resume_reading()
-        return out
 
     async def more(self) -> None:
         if self._error is not None:

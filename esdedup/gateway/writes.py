@@ -19,8 +19,9 @@ from esdedup.gateway.http import HttpError
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from esdedup.gateway.clients import Request
     from esdedup.gateway.desks import Desk
-    from esdedup.gateway.server import Gateway, Request
+    from esdedup.gateway.server import Gateway
     from esdedup.gateway.upstream import Answer
 
 log = logging.getLogger("esdedup.gateway")

@@ -1,7 +1,8 @@
 """The gateway against going straight to the cluster: one run, taken in turns.
 
 `python -m tests.bench gateway`; ESDEDUP_BENCH_PRODUCTS=opensearch takes one product only,
-ESDEDUP_BENCH_DOCUMENTS the number of articles (6,000).
+ESDEDUP_BENCH_DOCUMENTS the number of articles of a round (6,000). Every round has articles of its
+own, the same ones for all ways of writing them: written twice, each would be a copy.
 """
 
 from __future__ import annotations
@@ -27,8 +28,10 @@ from tests.servers.server import free_ports
 DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "6000"))
 REQUESTS = 600
 CLIENTS = 4
+REQUESTS_AT_ONCE = 2_000  # of all clients, in a round
 BATCH = 500
 ROUNDS = 3
+WARMING = 100  # the number of the round before the first
 
 
 def run() -> None:
@@ -68,52 +71,103 @@ def gateway(upstream: str, pattern: str) -> Iterator[int]:
 
 def _passed(product: Product, direct: int, through: int) -> None:
     headline(f"{product}: pass-through, searches and gets of a plain index")
-    words = "plain-0"
-    bodies = [
-        ("POST", f"/{words}/_search", {"query": {"match": {"text": f"{w}"}}, "size": 10})
-        for w in _some_words(50)
+    index = "plain-0"
+    searches = [
+        ("POST", f"/{index}/_search", {"query": {"match": {"text": word}}, "size": 10})
+        for word in _some_words(50)
     ]
-    gets = [("GET", f"/{words}/_doc/a{n}", None) for n in range(50)]
-    for what, requests in (("search, 10 hits", bodies), ("get by id", gets)):
-        times: dict[int, list[float]] = {direct: [], through: []}
-        connections = {port: _connect(port) for port in times}
-        for number in range(REQUESTS + 50):
-            for port in (direct, through) if number % 2 else (through, direct):
-                begin = time.perf_counter()
-                _exchange(connections[port], *requests[number % len(requests)])
-                if number >= 50:
-                    times[port].append(time.perf_counter() - begin)
-        plain, ours = (statistics.median(times[port]) for port in (direct, through))
+    hits = [len(json.loads(_once(direct, *search))["hits"]["hits"]) for search in searches]
+    gets = [("GET", f"/{index}/_doc/{_prefix(0)}{n}", None) for n in range(50)]
+    for what, requests in (
+        (f"search, {statistics.median(hits):.0f} hits", searches),
+        ("get by id", gets),
+    ):
+        plain, ours = _in_turns(direct, through, requests)
         line(f"{what}, straight", f"{plain * 1e3:.2f} ms p50")
         line(f"{what}, through", f"{ours * 1e3:.2f} ms p50", ours / plain, "bar 1.2")
     ratios = []
-    for _ in range(ROUNDS):
-        plain = _throughput(direct, bodies)
-        ours = _throughput(through, bodies)
-        ratios.append(ours / plain)
-        line(f"searches by {CLIENTS} clients, straight", f"{plain:,.0f} /s")
-        line(f"searches by {CLIENTS} clients, through", f"{ours:,.0f} /s", ours / plain, "bar 0.8")
+    for number in range(ROUNDS):
+        rates = {
+            port: _throughput(port, searches)
+            for port in ((direct, through) if number % 2 else (through, direct))
+        }
+        ratios.append(rates[through] / rates[direct])
+        line(f"searches by {CLIENTS} clients, straight", f"{rates[direct]:,.0f} /s")
+        line(f"searches by {CLIENTS} clients, through", f"{rates[through]:,.0f} /s", ratios[-1])
+    line(f"searches by {CLIENTS} clients, median", "", statistics.median(ratios), "bar 0.8")
+
+
+def _in_turns(
+    direct: int, through: int, requests: Sequence[tuple[str, str, Any]]
+) -> tuple[float, float]:
+    """The medians of both ways, in seconds."""
+    times: dict[int, list[float]] = {direct: [], through: []}
+    connections = {port: _connect(port) for port in times}
+    for number in range(REQUESTS + 50):
+        for port in (direct, through) if number % 2 else (through, direct):
+            begin = time.perf_counter()
+            _exchange(connections[port], *requests[number % len(requests)])
+            if number >= 50:
+                times[port].append(time.perf_counter() - begin)
+    for connection in connections.values():
+        connection.close()
+    return statistics.median(times[direct]), statistics.median(times[through])
 
 
 def _throughput(port: int, requests: Sequence[tuple[str, str, Any]]) -> float:
     def work(part: int) -> None:
         connection = _connect(port)
-        for number in range(REQUESTS // CLIENTS):
+        for number in range(REQUESTS_AT_ONCE // CLIENTS):
             _exchange(connection, *requests[(number + part) % len(requests)])
         connection.close()
 
     begin = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as pool:
         list(pool.map(work, range(CLIENTS)))
-    return REQUESTS / (time.perf_counter() - begin)
+    return REQUESTS_AT_ONCE / (time.perf_counter() - begin)
 
 
 # --- enriching ------------------------------------------------------------------------------------
 
 
 def _enriched(product: Product, direct: int, through: int) -> None:
-    headline(f"{product}: bulks of {BATCH} articles of 400 words, {DOCUMENTS:,} in all")
-    documents = [d.to_json() for d in Newsroom().articles(DOCUMENTS)]
+    headline(f"{product}: bulks of {BATCH} articles of 400 words, {DOCUMENTS:,} in a round")
+    # All at first: an index that is new to a pattern makes a stretch doubtful.
+    mapping = {"mappings": {"properties": {"title": {"type": "text"}, "text": {"type": "text"}}}}
+    names = [f"{kind}-{n}" for kind in ("plain", "passed", "through") for n in range(ROUNDS)]
+    for name in ("warm", "through-warm", *names):
+        _send(direct, "PUT", f"/{name}", mapping)
+    warming = _bodies(WARMING, 4 * BATCH)
+    _bulks(direct, "warm", warming)
+    _bulks(through, "through-warm", warming)
+    _settled(through)
+    ratios: dict[str, list[float]] = {"passed": [], "enriched": [], "settled": []}
+    for number in range(ROUNDS):
+        bodies = _bodies(number, DOCUMENTS)
+        plain = _bulks(direct, f"plain-{number}", bodies)
+        line("plain bulk, straight, one client", f"{plain:,.0f} articles/s")
+        passed = _bulks(through, f"passed-{number}", bodies)
+        line("the same, through, not enriched", f"{passed:,.0f} articles/s", passed / plain)
+        ours = _bulks(through, f"through-{number}", bodies)
+        line("enriched, until the last answer", f"{ours:,.0f} articles/s", ours / plain)
+        begin = time.perf_counter()
+        _settled(through)
+        rest = time.perf_counter() - begin
+        whole = DOCUMENTS / (DOCUMENTS / ours + rest)
+        line("enriched, until all is settled", f"{whole:,.0f} articles/s", whole / plain)
+        for kind, rate in (("passed", passed), ("enriched", ours), ("settled", whole)):
+            ratios[kind].append(rate / plain)
+    for kind, what, bar in (
+        ("passed", "not enriched, median", "bar 0.8"),
+        ("enriched", "enriched, until the last answer, median", "bar 0.5"),
+        ("settled", "enriched, until all is settled, median", ""),
+    ):
+        line(what, "", statistics.median(ratios[kind]), bar)
+
+
+def _bodies(number: int, count: int) -> list[bytes]:
+    """Bulks of the articles of a round."""
+    documents = [d.to_json() for d in _newsroom(number).articles(count, prefix=_prefix(number))]
     bodies = []
     for start_ in range(0, len(documents), BATCH):
         lines = []
@@ -121,31 +175,15 @@ def _enriched(product: Product, direct: int, through: int) -> None:
             own = {k: v for k, v in document.items() if k != "id"}
             lines += [json.dumps({"create": {"_id": document["id"]}}), json.dumps(own)]
         bodies.append(("\n".join(lines) + "\n").encode())
-    # All at first: an index that is new to a pattern makes a stretch doubtful.
-    mapping = {"mappings": {"properties": {"title": {"type": "text"}, "text": {"type": "text"}}}}
-    names = [f"{kind}-{n}" for kind in ("plain", "passed", "through") for n in range(ROUNDS)]
-    for name in ("warm", "through-warm", *names):
-        _send(direct, "PUT", f"/{name}", mapping)
-    _bulks(direct, "warm", bodies[:4])
-    _bulks(through, "through-warm", bodies[:4])
-    _settled(through)
-    for number in range(ROUNDS):
-        plain = _bulks(direct, f"plain-{number}", bodies)
-        line("plain bulk, straight, one client", f"{plain:,.0f} articles/s")
-        passed = _bulks(through, f"passed-{number}", bodies)
-        line(
-            "the same, through, not enriched",
-            f"{passed:,.0f} articles/s",
-            passed / plain,
-            "bar 0.8",
-        )
-        ours = _bulks(through, f"through-{number}", bodies)
-        line("enriched, until the last answer", f"{ours:,.0f} articles/s", ours / plain, "bar 0.5")
-        begin = time.perf_counter()
-        _settled(through)
-        rest = time.perf_counter() - begin
-        whole = DOCUMENTS / (DOCUMENTS / ours + rest)
-        line("enriched, until all is settled", f"{whole:,.0f} articles/s", whole / plain)
+    return bodies
+
+
+def _newsroom(number: int) -> Newsroom:
+    return Newsroom(seed=1 + number)
+
+
+def _prefix(number: int) -> str:
+    return f"round{number}-"
 
 
 def _settled(port: int) -> None:
@@ -169,8 +207,9 @@ def _bulks(port: int, index: str, bodies: Sequence[bytes]) -> float:
 
 
 def _some_words(count: int) -> list[str]:
+    """Of the articles that are searched."""
     words: list[str] = []
-    for document in Newsroom(seed=2).articles(5):
+    for document in _newsroom(0).articles(5):
         words += [w for w in document.text.split() if len(w) > 5 and w.isalpha()][: count // 5]
     return words
 
@@ -197,12 +236,16 @@ def _exchange(connection: http.client.HTTPConnection, method: str, path: str, bo
     return data
 
 
-def _send(port: int, method: str, path: str, body: Any = None) -> Any:
+def _once(port: int, method: str, path: str, body: Any) -> bytes:
     connection = _connect(port)
     try:
-        return _ask(connection, method, path, body)
+        return _exchange(connection, method, path, body)
     finally:
         connection.close()
+
+
+def _send(port: int, method: str, path: str, body: Any = None) -> Any:
+    return json.loads(_once(port, method, path, body))
 
 
 if __name__ == "__main__":

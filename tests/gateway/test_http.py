@@ -9,7 +9,8 @@ import re
 import socket
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import h11
 import pytest
@@ -389,6 +390,38 @@ def test_answers_that_we_take_h11_takes_alike(
         assert ours.length == int(theirs.get(b"content-length", b"0"))
 
 
+HEADS = st.lists(st.lists(st.tuples(NAMES, TEXTS), max_size=3), min_size=1, max_size=6)
+
+
+@given(HEADS, st.sampled_from([POST, "GET /x HTTP/1.0", "HTTP/1.1 200 OK", "no"]))
+def test_what_a_connection_knows_changes_nothing(
+    heads: list[list[tuple[str, str]]], first: str
+) -> None:
+    """A head is read as if it were the first, whatever came before it."""
+    requests: http.Known[http.Fields] = http.Known()
+    answers: http.Known[http.Fields] = http.Known()
+
+    def told(parse: Callable[[], http.Head]) -> object:
+        try:
+            return parse()
+        except (http.HttpError, http.UpstreamError) as error:
+            return str(error)
+
+    for headers in heads:
+        raw = request(first, HOST, *(f"{n}: {v}" for n, v in headers))
+        alone, known = http.parse_request, partial(http.parse_request, known=requests)
+        assert told(partial(known, raw)) == told(partial(alone, raw))
+        read, reading = http.parse_answer, partial(http.parse_answer, known=answers)
+        assert told(partial(reading, raw, "GET")) == told(partial(read, raw, "GET"))
+
+
+def test_what_a_connection_knows_is_bounded() -> None:
+    known: http.Known[http.Fields] = http.Known()
+    for number in range(500):
+        http.parse_request(request("GET / HTTP/1.1", HOST, f"X: {number}"), known)
+    assert len(known) <= known.most
+
+
 # --- however the bytes arrive ---------------------------------------------------------------------
 
 
@@ -467,7 +500,8 @@ def test_chunks_at_hand_are_those_that_are_waited_for(
 @given(st.lists(st.binary(max_size=30), min_size=1, max_size=4), CUTS)
 def test_any_split_gives_the_same_requests(bodies: list[bytes], cuts: list[int]) -> None:
     """Through the gateway's own way of taking them, a link at hand; pipelined."""
-    from esdedup.gateway.server import Client, Gateway, Options
+    from esdedup.gateway.clients import Client
+    from esdedup.gateway.server import Gateway, Options
     from esdedup.stores.connection import Target
 
     raw = b"".join(
@@ -517,7 +551,8 @@ def test_any_split_gives_the_same_requests(bodies: list[bytes], cuts: list[int])
 @pytest.mark.parametrize(("method", "told"), [("GET", b"cannot be reached"), ("POST", b"closed")])
 def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> None:
     """The cluster closes a link just when it is used: it may have done what it was asked."""
-    from esdedup.gateway.server import Client, Gateway, Options
+    from esdedup.gateway.clients import Client
+    from esdedup.gateway.server import Gateway, Options
     from esdedup.stores.connection import Target
 
     class Closing(Still):
