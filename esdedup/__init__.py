@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # The public names and where they live; loaded on first use, so that `import esdedup` stays quick.
 _NAMES = {
