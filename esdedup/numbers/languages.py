@@ -178,8 +178,8 @@ _RULES: Mapping[str, _Rules] = {
         hundreds_glue=r"[\s-]",
         extra_words={"mille": 1000},
         not_alone="un une zéro neuf",
-        people="personne personnes mort morte morts mortes blessé blessée blessés blessées tué tués "
-        "disparu disparus soldat soldats décès",
+        people="personne personnes mort morte morts mortes blessé blessée blessés "
+        "blessées tué tués disparu disparus soldat soldats décès",
         scales={"mille": 3, "billion": 12, "billions": 12},
         stop_words="les des une dans par pour sur avec plus moins environ quelque quelques près "
         "aux qui que ont été sont était étaient leur leurs ses son cette ces total est ainsi "
@@ -190,8 +190,8 @@ _RULES: Mapping[str, _Rules] = {
         converters=("de",),
         extra_words={"hundert": 100, "zwo": 2},
         not_alone="ein eins eine null",
-        people="mensch person toter tote todesopfer verletzter verletzte schwerverletzter vermisster "
-        "soldat",
+        people="mensch person toter tote todesopfer verletzter "
+        "verletzte schwerverletzter vermisster soldat",
         scales={"billion": 12, "billionen": 12},
         stop_words="der die das den dem des und mindestens etwa rund mehr als über fast wurden "
         "wurde sind waren worden haben hat habe seien sei insgesamt ein eine einen einem einer "
@@ -204,7 +204,8 @@ _RULES: Mapping[str, _Rules] = {
         hundreds_glue=r"\s",
         extra_words={"mil": 1000, "ciento": 100, "veintiún": 21},
         not_alone="un uno una cero",
-        people="persona muerto muerta herido herida fallecido fallecida desaparecido víctima soldado",
+        people="persona muerto muerta herido herida fallecido "
+        "fallecida desaparecido víctima soldado",
         scales={"mil": 3},
         stop_words="los las una por para con más menos unos unas cerca casi han fueron sido del "
         "que total alrededor fue son está están había había sus como entre unas ser hay",
@@ -225,8 +226,8 @@ _RULES: Mapping[str, _Rules] = {
         converters=("it",),
         extra_words={"mille": 1000, "tré": 3},
         not_alone="un uno una zero sei tré",
-        people="persona persone morto morti ferito feriti disperso dispersi vittima vittime soldato "
-        "soldati",
+        people="persona persone morto morti ferito feriti disperso "
+        "dispersi vittima vittime soldato soldati",
         stop_words="gli una per con più meno circa quasi sono stati stato stata state hanno del "
         "della dei delle degli almeno che oltre nel nella altri anche dal dalla alla",
     ),
