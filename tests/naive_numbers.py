@@ -18,7 +18,13 @@ from esdedup.numbers.judging import (
     is_part_of_something,
     kind_after,
 )
-from esdedup.numbers.languages import BOUNDARIES, Lexicon, lexicon_of
+from esdedup.numbers.languages import (
+    BOUNDARIES,
+    IDEOGRAPHS,
+    Lexicon,
+    language_by_script,
+    lexicon_of,
+)
 from esdedup.numbers.reading import Number, read_number, read_suffix_and_scale
 
 CONTEXT_WORDS = 3
@@ -28,16 +34,17 @@ MAX_NUMBERS = 2000
 Context = tuple[str, str, str, str]
 
 _TOKEN = re.compile(r"\w+|[^\w \t\u00a0'\u2019\"()-]")
-_IDEOGRAPHIC_TOKEN = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+|[\n%。；]"
-)
+_IDEOGRAPHIC_TOKEN = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]+|[\n%。；]")
 _WRAPPED_LINE = re.compile(r"\n[ \t]*(?=[a-z])")
-_OWN_DIGITS = frozenset({"ar", "fa", "ur", "ps", "hi", "mr", "ne", "bn", "as", "my", "th"})
+_OWN_DIGITS = frozenset(
+    ["", "ar", "fa", "ur", "ps", "hi", "mr", "ne", "bn", "as", "my", "th", "zh", "ja", "ko"]
+)
 
 
 def number_contexts(text: str, lang: str | None) -> tuple[Context, ...]:
     """All counts of the text in reading order; an unknown language is read by its digits only."""
-    lexicon = lexicon_of((lang or "").replace("_", "-").split("-")[0].lower())
+    told = (lang or "").replace("_", "-").split("-")[0].lower()
+    lexicon = lexicon_of(told or language_by_script(text))
     original, folded = _fold(text, lexicon.lang)
     contexts: list[Context] = []
     resume = 0

@@ -124,7 +124,7 @@ def test_kinds(lang: str, text: str, expected: list[tuple[str, str]]) -> None:
         ("fr", "le 3 mars, le 12 avril 2026, 10h30, il y a 3 heures, un homme, âgé de 45 ans"),
         ("de", "am 12. März, um 14 Uhr, 14.00 Uhr, vor 3 Stunden, ein Mann, der 45-jährige"),
         ("es", "el 12 de marzo de 2026, hace 3 horas, un hombre"),
-        ("tr", "12 Mart 2026, saat 14.00, 3 saat önce, bir kişi, 45 yaşındaki, 2020'de"),
+        ("tr", "12 Mart 2026, saat 14.00, 3 saat önce, bir adam, 45 yaşındaki, 2020'de"),
         ("zh", "2026年3月12日"),
     ],
 )
@@ -199,6 +199,48 @@ def test_a_changed_count_is_found(lang: str, old: str, new: str, expected: str) 
 )
 def test_no_change(old: str, new: str) -> None:
     assert changes(old, new) == []
+
+
+@pytest.mark.parametrize(
+    ("lang", "old", "new", "expected"),
+    [
+        ("en", "One person was killed in it", "Two people were killed in it", ("1", "2")),
+        ("en", "One dead in ferry fire", "Three dead in ferry fire", ("1", "3")),
+        ("fr", "Une personne a été tuée ici", "Deux personnes ont été tuées ici", ("1", "2")),
+        ("fr", "neuf morts dans l'incendie", "onze morts dans l'incendie", ("9", "11")),
+        ("de", "Ein Mensch kam ums Leben", "Zwei Menschen kamen ums Leben", ("1", "2")),
+        ("es", "Una persona murió allí", "Dos personas murieron allí", ("1", "2")),
+        ("tr", "Kazada bir kişi öldü", "Kazada iki kişi öldü", ("1", "2")),
+        ("it", "Il bilancio sale a sei morti", "Il bilancio sale a otto morti", ("6", "8")),
+        ("pt", "Uma pessoa morreu ontem", "Duas pessoas morreram ontem", ("1", "2")),
+        ("nl", "Eén persoon gewond geraakt", "Twee personen gewond geraakt", ("1", "2")),
+    ],
+)
+def test_one_person_is_a_count(lang: str, old: str, new: str, expected: tuple[str, str]) -> None:
+    assert changes(old, new, lang) == [expected]
+    assert changes(new, old, lang) == [expected[::-1]]
+
+
+@pytest.mark.parametrize(
+    ("lang", "old", "new"),
+    [
+        (None, "爆炸造成至少12人死亡。", "爆炸造成至少17人死亡。"),
+        ("zh", "确诊病例１２例", "确诊病例１７例"),
+        (None, "地震で１２人が死亡した", "地震で１７人が死亡した"),
+        (None, "폭발로 12명이 숨졌다", "폭발로 17명이 숨졌다"),
+        ("ko", "폭발로 12명이 숨졌다", "폭발로 17명이 숨졌다"),
+        (None, "قتل ١٢ شخصا في الانفجار", "قتل ١٧ شخصا في الانفجار"),
+    ],
+)
+def test_the_script_tells_how_digits_are_read(lang: str | None, old: str, new: str) -> None:
+    found = changed_numbers(number_contexts(old, lang), number_contexts(new, lang))
+    assert [(change.old, change.new) for change in found] == [("12", "17")]
+
+
+def test_a_magnitude_behind_a_hyphen_is_a_count() -> None:
+    old, new = (f"A magnitude-{size} earthquake struck the region" for size in ("5.1", "5.3"))
+    assert changes(old, new) == [("5.1", "5.3")]
+    assert values("the magnitude-free F-16 and GPT-4.5") == []
 
 
 def test_a_change_reads_well() -> None:
@@ -322,6 +364,7 @@ PIECES = """
     March May may Mart Sept. . , ; ! ? : - – — / \\ ' \u2019 " ( ) & @ _ … “ ”
     No. page Page of in since aged year years old hours ago vor hace il y p.m. a.m. o'clock am
     Main Street rd comments share third people killed U.S. U. S. p.o. re-elected well-known
+    person dead personne morts neuf bir kişi ein Mensch sei morti magnitude-5.1 12명 ４
     İzmir ISPARTA ığdır şubat café 人 死亡 万 千 億 1.2万 12人 年 月 3月 。 ； カナ thirds cases
 """
 SPACES = ("", " ", " ", " ", " ", "  ", "\n", " \n", "\t", "\u00a0", "\u202f", "\r\n", "\u3000")

@@ -27,6 +27,9 @@ class NumberChange:
 # "killed", "killing"). Measured on SpotSigs, 4 raises no more alarms than 5.
 STEM = 4
 
+# Words whose one and many begin differently: "one person", "two people".
+_ONE_AND_MANY = {"person": "peop", "persons": "peop", "kam": "kame"}
+
 # A count with its unit is one kind of its own: 2133 metres is not an update of 7000 feet.
 MEASURES = words(
     "foot feet metre metres meter meters mile miles kilometre kilometres kilometer kilometers "
@@ -138,18 +141,22 @@ def _place_keys(number: NumberContext) -> list[tuple[str, ...]]:
         return [(number.kind, *before, "|", *after)]
     kind = number.kind
     keys: list[tuple[str, ...]] = []
-    left = before[-1][:STEM] if before else ""
+    left = _stem(before[-1]) if before else ""
     if after:
-        right = after[0][:STEM]
+        right = _stem(after[0])
         if kind == MONEY or after[0] in MEASURES:
             kind = f"{kind} {right}"
         if len(after) > 1 and not (before and before[-1] in REFERENCES):
-            keys.append((kind, "", right, after[1][:STEM]))
+            keys.append((kind, "", right, _stem(after[1])))
         if left:
             keys.append((kind, left, right))
     if len(before) > 1:
-        keys.append((kind, before[-2][:STEM], left, ""))
+        keys.append((kind, _stem(before[-2]), left, ""))
     return keys
+
+
+def _stem(word: str) -> str:
+    return _ONE_AND_MANY.get(word) or word[:STEM]
 
 
 def _readable(number: NumberContext) -> str:

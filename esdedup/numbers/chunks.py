@@ -47,8 +47,7 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     text = f"\n{chunk} \n\n\n"
     match = lexicon.number.match(text, 2)
     if match is None:
-        opens = phrase(chunk[1:]) in lexicon.openings
-        return Reading(0, "", False, lexicon.continuations) if opens else NO_NUMBER
+        return _opening(phrase(chunk[1:]), lexicon)
     goes_on = lexicon.scale_openings if match.lastindex == 1 else lexicon.continuations
     number = read_number(text, match, lexicon)
     if number is None:
@@ -65,3 +64,13 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     if number.end > end or number.value == "1000":
         goes_on = lexicon.continuations
     return Reading(number.end - 2, number.value, number.plain, goes_on)
+
+
+def _opening(words: str, lexicon: Lexicon) -> Reading:
+    """What is no number by itself, and may be one with what follows: "one hundred", "one man"."""
+    goes_on: frozenset[str] = frozenset()
+    if words in lexicon.openings:
+        goes_on |= lexicon.continuations
+    if words in lexicon.not_alone:
+        goes_on |= lexicon.people_openings
+    return Reading(0, "", False, goes_on) if goes_on else NO_NUMBER

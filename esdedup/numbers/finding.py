@@ -21,6 +21,7 @@ from esdedup.numbers.judging import (
     is_part_of_something,
     kind_after,
 )
+from esdedup.numbers.languages import language_by_script
 from esdedup.numbers.reading import (
     Number,
     read_number,
@@ -64,14 +65,16 @@ class NumberContext(NamedTuple):
 
 # Hard-wrapped text: a line that goes on in lower case is not a new paragraph.
 _WRAPPED_LINE = re.compile(r"\n[ \t]*(?=[a-z])")
-# Languages printed with their own digits.
-_OWN_DIGITS = frozenset({"ar", "fa", "ur", "ps", "hi", "mr", "ne", "bn", "as", "my", "th"})
+# Languages printed with digits of their own, or wide ones; "" is an unknown language.
+_OWN_DIGITS = frozenset(
+    ["", "ar", "fa", "ur", "ps", "hi", "mr", "ne", "bn", "as", "my", "th", "zh", "ja", "ko"]
+)
 _ANY_DIGIT = re.compile(r"[^\D0-9]")
 
 
 def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """All counts of the text in reading order; an unknown language is read by its digits only."""
-    around = surroundings_of(_primary_language(lang))
+    around = surroundings_of(_primary_language(lang) or language_by_script(text))
     lexicon = around.lexicon
     original, folded = _fold(text, lexicon.lang)
     contexts: list[NumberContext] = []

@@ -73,7 +73,8 @@ def is_part_of_something(folded: str, number: Number) -> bool:
     if left == right == " ":
         return _is_among_digits(folded, number)
     if left in JOINING_MARKS and (left in "+#'’" or folded[number.start - 2].isalnum()):
-        return True
+        # "A magnitude-5.1 earthquake" is how agencies write it.
+        return left != "-" or not folded.endswith("magnitude", 0, number.start - 1)
     following = folded[number.end + 1]
     if (right in "-–/:.@_\\" and following.isdigit()) or (right == "." and following.isalpha()):
         return True

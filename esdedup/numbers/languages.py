@@ -142,6 +142,9 @@ class _Rules:
     extra_words: Mapping[str, int] | None = None
     # Not counts when they stand alone: the article "one", and words that are mostly others.
     not_alone: str = ""
+    # Nouns that make counts of them all the same: "one person", "neuf morts". Not "man" and the
+    # like, which stand behind the article of any story.
+    people: str = ""
     scales: Mapping[str, int] | None = None
     stop_words: str = ""
 
@@ -162,6 +165,8 @@ _RULES: Mapping[str, _Rules] = {
         hundreds_glue=r"[\s-](?:and\s)?",
         extra_words={"a hundred": 100},
         not_alone="one zero",
+        people="person dead killed injured wounded missing arrested death fatality victim civilian "
+        "soldier passenger",
         stop_words="the and for were was are been have has had that this these those with "
         "into than more about around nearly almost over least most some another additional "
         "further total least only just roughly approximately who which their its his her they "
@@ -173,6 +178,8 @@ _RULES: Mapping[str, _Rules] = {
         hundreds_glue=r"[\s-]",
         extra_words={"mille": 1000},
         not_alone="un une zéro neuf",
+        people="personne personnes mort morte morts mortes blessé blessée blessés "
+        "blessées tué tués disparu disparus soldat soldats décès",
         scales={"mille": 3, "billion": 12, "billions": 12},
         stop_words="les des une dans par pour sur avec plus moins environ quelque quelques près "
         "aux qui que ont été sont était étaient leur leurs ses son cette ces total est ainsi "
@@ -183,6 +190,8 @@ _RULES: Mapping[str, _Rules] = {
         converters=("de",),
         extra_words={"hundert": 100, "zwo": 2},
         not_alone="ein eins eine null",
+        people="mensch person toter tote todesopfer verletzter "
+        "verletzte schwerverletzter vermisster soldat",
         scales={"billion": 12, "billionen": 12},
         stop_words="der die das den dem des und mindestens etwa rund mehr als über fast wurden "
         "wurde sind waren worden haben hat habe seien sei insgesamt ein eine einen einem einer "
@@ -195,6 +204,8 @@ _RULES: Mapping[str, _Rules] = {
         hundreds_glue=r"\s",
         extra_words={"mil": 1000, "ciento": 100, "veintiún": 21},
         not_alone="un uno una cero",
+        people="persona muerto muerta herido herida fallecido "
+        "fallecida desaparecido víctima soldado",
         scales={"mil": 3},
         stop_words="los las una por para con más menos unos unas cerca casi han fueron sido del "
         "que total alrededor fue son está están había había sus como entre unas ser hay",
@@ -205,6 +216,7 @@ _RULES: Mapping[str, _Rules] = {
         hundreds_glue=r"\s?",
         extra_words={**_SPACED_TR, "bin": 1000},
         not_alone="bir sıfır yüz",
+        people="kişi kişinin kişiyi kişiye ölü yaralı asker askerin",
         scales={"bin": 3},
         stop_words="ve ile için olan olarak bir az fazla yaklaşık çok daha toplam kadar ise bile "
         "tam nin nın nun nün dan den tan ten dir dır olduğu olduğunu ancak ayrıca bin",
@@ -214,6 +226,8 @@ _RULES: Mapping[str, _Rules] = {
         converters=("it",),
         extra_words={"mille": 1000, "tré": 3},
         not_alone="un uno una zero sei tré",
+        people="persona persone morto morti ferito feriti disperso "
+        "dispersi vittima vittime soldato soldati",
         stop_words="gli una per con più meno circa quasi sono stati stato stata state hanno del "
         "della dei delle degli almeno che oltre nel nella altri anche dal dalla alla",
     ),
@@ -224,6 +238,7 @@ _RULES: Mapping[str, _Rules] = {
         hundreds_glue=r"\se\s",
         extra_words={"mil": 1000, "cento": 100, "duas": 2},
         not_alone="um uma zero",
+        people="pessoa morto morta ferido ferida desaparecido vítima soldado",
         scales={"mil": 3},
         stop_words="uma por para com mais menos cerca quase foram são dos das pelo pela que "
         "total foi está estão nos nas sua seu como entre ser",
@@ -231,17 +246,44 @@ _RULES: Mapping[str, _Rules] = {
     "nl": _Rules(
         decimal=",",
         converters=("nl",),
-        not_alone="een één nul",
+        not_alone="een één eén nul",
+        people="persoon mens dode gewonde vermiste slachtoffer militair",
         stop_words="het een van voor met meer dan minstens ongeveer bijna zijn werden waren "
         "hebben heeft zeker ruim rond werd is die dat deze aan bij ook nog",
     ),
     # Digits only: the signs for ten thousand and up are scales, the others make it a date.
     "zh": _Rules(decimal=".", scales={"万": 4, "萬": 4, "亿": 8, "億": 8, "千": 3}),
     "ja": _Rules(decimal=".", scales={"万": 4, "億": 8, "千": 3}),
+    "ko": _Rules(decimal=".", scales={"만": 4, "억": 8, "천": 3}),
 }
 _UNKNOWN = _Rules(both_marks_group=True)
-_IDEOGRAPHIC = frozenset({"zh", "ja"})
-IDEOGRAPH_DATES = frozenset("年月日時时点點分岁歳才号號")
+# Counters and particles follow the digits without a space: each sign is a word.
+_IDEOGRAPHIC = frozenset({"zh", "ja", "ko"})
+IDEOGRAPH_DATES = frozenset("年月日時时点點分岁歳才号號년월일시분세살호")
+IDEOGRAPHS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+
+# Characters at the beginning of a text that tell its script.
+_SCRIPT_SAMPLE = 500
+_KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u3400-\u9fff]")
+_HANGUL = re.compile("[\uac00-\ud7a3]")
+
+
+def language_by_script(text: str) -> str:
+    """For a text whose language nobody told: the one that its signs belong to, or "".
+
+    Function words cannot tell it, since these languages put no space between words.
+    """
+    if text.isascii():
+        return ""
+    sample = text[:_SCRIPT_SAMPLE]
+    han, kana, hangul = (len(signs.findall(sample)) for signs in (_HAN, _KANA, _HANGUL))
+    if 4 * (han + kana + hangul) < len(sample):
+        return ""
+    if hangul > han + kana:
+        return "ko"
+    # Chinese has no kana; Japanese is a third or more of them.
+    return "ja" if 8 * kana > han else "zh"
 
 
 # Where a sentence ends, and with it the context of a number.
@@ -263,6 +305,9 @@ class Lexicon:
     # Numbers of several words: all but the last of these; up to three letters of the others.
     openings: frozenset[str]
     continuations: frozenset[str]
+    # Words that are counts before people alone, and up to three letters of what they count.
+    not_alone: frozenset[str]
+    people_openings: frozenset[str]
     scale_openings: frozenset[str]
     # Words that never serve as context, and those with the number words.
     ignored: frozenset[str]
@@ -299,6 +344,8 @@ def lexicon_of(lang: str) -> Lexicon:
         scale_beginnings=frozenset(word[:2] for word in scales),
         scale_openings=scale_openings,
         openings=frozenset(_openings(values)),
+        not_alone=words(rules.not_alone) if rules.people else frozenset(),
+        people_openings=frozenset(word[:3] for word in rules.people.split()),
         continuations=scale_openings
         | {part[:3] for word in values for part in ("and", *word.split())},
         ideographic=ideographic,
@@ -382,7 +429,12 @@ def _word_pattern(values: Mapping[str, int], rules: _Rules) -> str:
     # "zweitausend", "onbin": the thousand may follow without a space.
     end = r"(?:(?!\w)|(?=tausend|duizend|mila\b|bin\b))"
     tail = f"(?:{rules.hundreds_glue}{below}(?!\\w))?"
-    return f"(?:{hundreds}{tail}|{starts}){end}"
+    alternatives = f"{hundreds}{tail}|{starts}"
+    if rules.people:
+        counting = _trie_pattern(word for word in alone if values[word])
+        people = _trie_pattern(rules.people.split())
+        alternatives += f"|{counting}(?=\\s{people}(?!\\w))"
+    return f"(?:{alternatives}){end}"
 
 
 def _trie_pattern(words: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
 from esdedup.numbers.judging import tells_after, tells_before
-from esdedup.numbers.languages import BOUNDARIES, Lexicon, lexicon_of
+from esdedup.numbers.languages import BOUNDARIES, IDEOGRAPHS, Lexicon, lexicon_of
 
 # Words kept on either side of a number: two decide, the third is for the reader and for ties.
 CONTEXT_WORDS = 3
@@ -24,9 +24,7 @@ MAX_REMEMBERED = 1 << 15
 
 # Words, runs of digits and signs; without brackets, quotes and hyphens, which join or say nothing.
 _TOKEN = re.compile(r"\w+|[^\w \t\u00a0'\u2019\"()-]")
-_IDEOGRAPHIC_TOKEN = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+|[\n%。；]"
-)
+_IDEOGRAPHIC_TOKEN = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]+|[\n%。；]")
 
 # Steps that are no content words (which begin with a letter): the end of a sentence, another
 # number, and a full stop that may belong to a letter in the chunk before.
