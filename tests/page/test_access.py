@@ -151,7 +151,7 @@ def test_a_story_by_keyboard_alone(site: Site, open_page: Open) -> None:
     page.keyboard.press("/")
     page.keyboard.type("ferry")
     page.keyboard.press("Enter")
-    expect(page.locator("#summary")).to_have_text("4 stories from 17 articles")
+    expect(page.locator("#summary")).to_have_text("3 stories from 16 articles")
     page.keyboard.press("j")
     expect(page.locator(".hit a.open").first).to_be_focused()
     page.keyboard.press("x")
