@@ -288,7 +288,9 @@ class Detector:
                     summary.count(copy, NONE, keep=self._keep_members)
                 if nodes.is_core[slot]:
                     summary.anchored((*nodes.key(slot), item.id))
-            for copy in self._followers(item):
+            # Far ones, too, that only waited for it: nothing else would let them go.
+            passed = [c for c in self._copies.get(item.id, {}).values() if c.time < horizon]
+            for copy in {c.id: c for c in (*self._followers(item), *passed)}.values():
                 self._remove(copy)
             nodes.is_held[slot] = False
             del self._slot[item.id]

@@ -99,6 +99,13 @@ def test_in_order_the_window_forgets_and_the_events_are_the_same(
     assert shown(detector.events()) == judged(items, FEW)
 
 
+def test_a_copy_long_before_its_original_leaves_with_it() -> None:
+    detector = Detector(FEW)
+    for one in (item(1, 0, 1, group="a2"), item(2, 9 * HOUR // 2, 1), item(3, 10 * HOUR, 2)):
+        detector.add([one])
+    assert detector.held == 1
+
+
 @given(streams(), st.data())
 @settings(max_examples=60, deadline=None)
 def test_an_article_that_gets_another_place_is_moved(
