@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from esdedup.pipeline import Deduplicator
+from tests.commands import cli, filled  # noqa: F401  (fixtures, found by name)
 from tests.servers.fixtures import (  # noqa: F401  (fixtures, found by name)
     elasticsearch_cluster,
     elasticsearch_server,

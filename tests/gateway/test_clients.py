@@ -166,6 +166,8 @@ ruleset(name="ship") {{
 
 def test_rsyslog(gateway: Running, server: Server, made: str, tmp_path: Path) -> None:
     """The shipper of most Linux systems sends a file of news, a line an article."""
+    # A second shipper, from the system's packages: no registry has it, and .ci/run installs it. The
+    # one that comes by pip (opensearch-logger, above) is always run and never skipped.
     rsyslogd = shutil.which("rsyslogd") or shutil.which("rsyslogd", path="/usr/sbin")
     if rsyslogd is None or not any(Path("/usr/lib").glob("**/rsyslog/omelasticsearch.so")):
         pytest.skip("rsyslog is not installed (Debian: rsyslog, rsyslog-elasticsearch)")

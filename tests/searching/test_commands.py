@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from esdedup.cli.exits import ExitCode
-from tests.test_cli import ARTICLES, BRIDGE, FERRY, Cli, article, ndjson
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    return Cli(tmp_path)
+from tests.commands import ARTICLES, BRIDGE, FERRY, Cli, article, ndjson
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from esdedup import Deduplicator, Document, fold
 from esdedup.errors import QueryError
 from esdedup.searching.fold import FoldedItem, KeptItem, fold_stream, read_list
 from esdedup.searching.items import page_address
-from tests.test_cli import BRIDGE, FERRY
+from tests.commands import BRIDGE, FERRY
 
 LEAD = (
     "Fire swept through the car deck of an overnight ferry off the Eastshire coast, and the "
