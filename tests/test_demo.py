@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from esdedup.pipeline import Deduplicator
 from esdedup.readers import read
 from esdedup.sample import pages
 from esdedup.stores import Record
+from tests.docs.picture import TARGET, picture
 
 Label = dict[str, str]
 
@@ -89,3 +91,12 @@ def test_the_demo_shows_stories_copies_updates_failures_and_a_search() -> None:
     assert "copies folded" in text
     assert f" index {pages()}" in lines[-3]
     assert "\x1b" not in text, "no colours where the output is no terminal"
+
+
+def test_the_picture_of_the_demo_says_what_the_demo_says() -> None:
+    """Its words, whatever the version of rich draws around them."""
+
+    def said(svg: str) -> list[str]:
+        return re.findall(r">([^<]+)</text>", svg)
+
+    assert said(TARGET.read_text("utf-8")) == said(picture()), "python -m tests.docs.picture"
