@@ -1,6 +1,6 @@
 """The cluster store on real servers: candidate requests, indexing, checks against peers' queries.
 
-`python -m tests.bench cluster` runs at 100,000 documents of 110 words; ESDEDUP_BENCH_DOCUMENTS and
+`python -m tests.bench cluster` runs at 100,000 documents of 400 words; ESDEDUP_BENCH_DOCUMENTS and
 ESDEDUP_BENCH_WORDS set other numbers, ESDEDUP_BENCH_LARGE=1 adds the comparison with ten times as
 many, ESDEDUP_BENCH_PRODUCTS=opensearch takes one product only.
 """
@@ -36,11 +36,11 @@ from tests.servers import Product, start
 from tests.servers.distribution import find_java
 
 DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "100000"))
-INDEXED = 12_000
+INDEXED = int(os.environ.get("ESDEDUP_BENCH_INDEXED", "30000"))
 ROUNDS = 3
 WARMED = 3_000
 PROBES = 300
-WORDS = int(os.environ.get("ESDEDUP_BENCH_WORDS", "110"))
+WORDS = int(os.environ.get("ESDEDUP_BENCH_WORDS", "400"))
 
 
 def run() -> None:
