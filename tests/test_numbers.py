@@ -117,7 +117,8 @@ def test_kinds(lang: str, text: str, expected: list[tuple[str, str]]) -> None:
         ("en", "John Smith, 45, of Leeds; a 12-year-old boy; a man aged 30"),
         ("en", "3 comments\n12 shares\nPage 2 of 3\n5 min read\nPhoto 1/5\n3 hours ago"),
         ("en", "1. Wash hands\n2) Boil water\n3\n© 2026 Daily"),
-        ("en", "won 2-1, a 50–50 chance, 1/5 of it"),
+        ("en", "1/5 of it, 3-5 May, on March 12-13, pages 2-3, at 2-3 pm, 02-03"),
+        ("en", "dial 12-34-56 or 2010-11, built 1-2-3, a man aged 18-34"),
         ("en", "https://example.org/2026/a-12?x=3 and www.24news.example"),
         ("en", "COVID-19, an F-16, H5N1, the 17th, the 1990s, version 10.4.8, No. 5, #3"),
         ("en", "one man, two-thirds of it, 12 Main Street"),
@@ -219,6 +220,66 @@ def test_no_change(old: str, new: str) -> None:
 def test_one_person_is_a_count(lang: str, old: str, new: str, expected: tuple[str, str]) -> None:
     assert changes(old, new, lang) == [expected]
     assert changes(new, old, lang) == [expected[::-1]]
+
+
+@pytest.mark.parametrize(
+    ("lang", "old", "new", "expected"),
+    [
+        (
+            "en",
+            "One person was killed and two were injured.",
+            "Two people were killed and two were injured.",
+            [("1", "2")],
+        ),
+        ("tr", "2 kişi öldü, 5 kişi yaralandı", "5 kişi öldü, 5 kişi yaralandı", [("2", "5")]),
+        ("de", "Zwei Tote und drei Verletzte", "Drei Tote und drei Verletzte", [("2", "3")]),
+        (
+            "en",
+            "The toll rose to 12. Others, 17, were rescued.",
+            "The toll rose to 17. Others, 17, were rescued.",
+            [("12", "17")],
+        ),
+        (
+            "tr",
+            "2 kişi öldü, 3 kişi yaralandı",
+            "3 kişi öldü, 2 kişi yaralandı",
+            [("2", "3"), ("3", "2")],
+        ),
+    ],
+)
+def test_the_new_value_may_stand_elsewhere_in_the_old_text(
+    lang: str, old: str, new: str, expected: list[tuple[str, str]]
+) -> None:
+    assert changes(old, new, lang) == expected
+
+
+@pytest.mark.parametrize(
+    ("lang", "old", "new", "expected"),
+    [
+        ("en", "Leeds beat York 2-1 at home", "Leeds beat York 3-1 at home", ("2-1", "3-1")),
+        ("en", "Leeds lead (2–0) at half-time", "Leeds lead (3–0) at half-time", ("2-0", "3-0")),
+        ("en", "10-15 people are missing", "20-25 people are missing", ("10-15", "20-25")),
+    ],
+)
+def test_a_score_or_a_range_is_one_count(
+    lang: str, old: str, new: str, expected: tuple[str, str]
+) -> None:
+    assert changes(old, new, lang) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("lang", "old", "new", "expected"),
+    [
+        ("en", "A dozen people died", "Two dozen people died", ("12", "24")),
+        ("en", "Half a dozen people died", "A dozen people died", ("6", "12")),
+        ("fr", "Une douzaine de blessés ici", "Deux douzaines de blessés ici", ("12", "24")),
+        ("de", "Ein Dutzend Menschen starben", "Zwei Dutzend Menschen starben", ("12", "24")),
+        ("es", "Una docena de muertos allí", "Dos docenas de muertos allí", ("12", "24")),
+        ("tr", "bir düzine kişi öldü", "iki düzine kişi öldü", ("12", "24")),
+    ],
+)
+def test_dozens_are_counts(lang: str, old: str, new: str, expected: tuple[str, str]) -> None:
+    assert changes(old, new, lang) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -357,6 +418,7 @@ def test_many_equal_places_are_compared_in_linear_time() -> None:
 # Numbers, what makes them something else than counts, and words around them.
 PIECES = """
     12 17 0 00 07 1 31 32 1000 1998 2015 2101 1,000 12,34,567 1.5 6,1 10.30 10:30 2-1 1/5 3bn 5m
+    10–15 2-1m dozen half a
     12km 12'si 17th (12) (555) #3 +90 COVID-19 F-16 ١٢ ² 12² x12 12x 123456789 one two twelve
     twenty twenty-one hundred a and thousand million mil bin yüz iki beş deux cent vingt et un
     zwei zweihundert tausend Mio. billion lakh crore doscientos mila duizend zwo bn m k

@@ -5,10 +5,10 @@ enough to be stored. `changed_numbers` compares the stored counts of two texts t
 be near-identical, and lists those that changed in the same context ("12 -> 17 people killed").
 
 Counts are cardinal numbers in digits or words: people, cases, magnitudes, measures (kind
-``count``), shares of a hundred (``percent``) and sums of money (``money``). Not counts: dates,
-years, clock times, "3 hours ago", ordinals, ages, fractions, scores and ranges written "2-1",
-ratios "1/5", phone numbers, identifiers, version and list numbers, names such as "COVID-19",
-page furniture ("3 comments"), and a lone "one".
+``count``), shares of a hundred (``percent``) and sums of money (``money``); a score or a range
+("2-1") is one count. Not counts: dates, years, clock times, "3 hours ago", ordinals, ages,
+fractions, ratios "1/5", phone numbers, identifiers, version and list numbers, names such as
+"COVID-19", page furniture ("3 comments"), and a lone "one".
 """
 
 from __future__ import annotations

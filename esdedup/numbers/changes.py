@@ -56,25 +56,31 @@ def changed_numbers(
     Two counts of one kind and unit stand in the same place when they share two neighbouring
     content words. A place has changed when old and new have no value in common there, or when
     exactly one value gave way to another. The new value must be more frequent in the new text
-    than in the old; where the old text has it at all, two places must agree.
+    than in the old; where the old text has it at all, the one that gave way must have become
+    rarer ("1 killed, 2 injured" -> "2 killed, 2 injured"), or two places must agree. Values that
+    are as frequent as before have changed where two of them changed places.
     """
-    known, present = _frequencies(old), _frequencies(new)
-    risen = [
-        number
-        for number in new
-        if present[number.kind, number.value] > known.get((number.kind, number.value), 0)
-    ]
-    if not risen or not old:
+    unchanged = set(old)
+    moved = [number for number in new if number not in unchanged]
+    if not moved or not old:
         return ()
+    known, present = _frequencies(old), _frequencies(new)
     old_places, new_places = _places(old), _places(new)
     changes: dict[tuple[str, str], NumberChange] = {}
-    for number in risen:
-        needed = 2 if (number.kind, number.value) in known else 1
-        previous = _previous_value(number, old_places, new_places, needed)
-        if previous and (previous, number.value) not in changes:
-            change = NumberChange(previous, number.value, _readable(number))
-            changes[previous, number.value] = change
-    return tuple(changes.values())
+    certain: set[tuple[str, str]] = set()
+    for number in moved:
+        previous, places = _previous_value(number, old_places, new_places)
+        if not previous:
+            continue
+        pair, kind = (previous, number.value), number.kind
+        changes.setdefault(pair, NumberChange(*pair, _readable(number)))
+        if present[kind, number.value] > known.get((kind, number.value), 0) and (
+            places > 1
+            or (kind, number.value) not in known
+            or present.get((kind, previous), 0) < known.get((kind, previous), 0)
+        ):
+            certain.add(pair)
+    return tuple(c for pair, c in changes.items() if pair in certain or pair[::-1] in changes)
 
 
 def _frequencies(numbers: Iterable[NumberContext]) -> dict[tuple[str, str], int]:
@@ -101,9 +107,9 @@ def _places(numbers: Iterable[NumberContext]) -> _Places:
 
 
 def _previous_value(
-    number: NumberContext, old_places: _Places, new_places: _Places, needed: int
-) -> str:
-    """The old value that gave way to this one in most places; "" when fewer than `needed`."""
+    number: NumberContext, old_places: _Places, new_places: _Places
+) -> tuple[str, int]:
+    """The old value that gave way to this one in most places, and in how many; or ""."""
     votes: dict[str, int] = {}
     for key in _place_keys(number):
         old_values = old_places.get(key)
@@ -111,12 +117,12 @@ def _previous_value(
             for value in _replaced(old_values, new_places[key], number.value):
                 votes[value] = votes.get(value, 0) + 1
     if not votes:
-        return ""
+        return "", 0
     # By votes, then by the smallest, so that the answer does not depend on the order of a set.
     previous = min(votes, key=lambda value: (-votes[value], len(value), value))
-    if votes[previous] < needed or _same_figure(previous, number.value):
-        return ""
-    return previous
+    if _same_figure(previous, number.value):
+        return "", 0
+    return previous, votes[previous]
 
 
 def _replaced(old_values: set[str], new_values: set[str], value: str) -> set[str]:

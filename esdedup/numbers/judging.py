@@ -190,7 +190,7 @@ _YEAR_BEFORE = words("in since by from during until of en depuis seit im año de
 
 
 def _is_year(value: str, previous: str, following: str) -> bool:
-    if len(value) != 4 or not "1500" <= value <= "2100":
+    if len(value) != 4 or "-" in value or not "1500" <= value <= "2100":
         return False
     if following in _COUNTED and previous not in _YEAR_BEFORE:
         return False
@@ -201,7 +201,8 @@ def _is_year(value: str, previous: str, following: str) -> bool:
 def _is_date(
     original: str, folded: str, number: Number, before: list[str], after: list[str]
 ) -> bool:
-    if len(number.value) > 2 or int(number.value) > 31:
+    day = number.value.rpartition("-")[2]  # of "3-5 May" the last
+    if len(day) > 2 or int(day) > 31:
         return False
     if _month_follows(after) and not _is_modal_may(original, folded, number, after):
         return True

@@ -158,12 +158,23 @@ _SPACED_TR = {
     for u, unit in enumerate(_UNITS_TR, 1)
 } | {f"{unit} yüz": 100 * u for u, unit in enumerate(_UNITS_TR, 1) if u > 1}
 
+
+def _dozens(articles: str, one: str, numbers: str, many: str, half: str = "") -> dict[str, int]:
+    """ "A dozen", "two dozen" and so on, "half a dozen"."""
+    values = {f"{article} {one}": 12 for article in articles.split()}
+    values |= {f"{number} {many}": 12 * n for n, number in enumerate(numbers.split(), 2)}
+    return {**values, half: 6} if half else values
+
+
 _RULES: Mapping[str, _Rules] = {
     "en": _Rules(
         decimal=".",
         converters=("en",),
         hundreds_glue=r"[\s-](?:and\s)?",
-        extra_words={"a hundred": 100},
+        extra_words={
+            "a hundred": 100,
+            **_dozens("a one", "dozen", "two three four five", "dozen", "half a dozen"),
+        },
         not_alone="one zero",
         people="person dead killed injured wounded missing arrested death fatality victim civilian "
         "soldier passenger",
@@ -176,7 +187,10 @@ _RULES: Mapping[str, _Rules] = {
         decimal=",",
         converters=("fr", "fr_BE"),
         hundreds_glue=r"[\s-]",
-        extra_words={"mille": 1000},
+        extra_words={
+            "mille": 1000,
+            **_dozens("une", "douzaine", "deux trois quatre cinq", "douzaines"),
+        },
         not_alone="un une zéro neuf",
         people="personne personnes mort morte morts mortes blessé blessée blessés "
         "blessées tué tués disparu disparus soldat soldats décès",
@@ -188,7 +202,11 @@ _RULES: Mapping[str, _Rules] = {
     "de": _Rules(
         decimal=",",
         converters=("de",),
-        extra_words={"hundert": 100, "zwo": 2},
+        extra_words={
+            "hundert": 100,
+            "zwo": 2,
+            **_dozens("ein", "dutzend", "zwei drei vier fünf", "dutzend", "ein halbes dutzend"),
+        },
         not_alone="ein eins eine null",
         people="mensch person toter tote todesopfer verletzter "
         "verletzte schwerverletzter vermisster soldat",
@@ -202,7 +220,12 @@ _RULES: Mapping[str, _Rules] = {
         both_marks_group=True,
         converters=("es",),
         hundreds_glue=r"\s",
-        extra_words={"mil": 1000, "ciento": 100, "veintiún": 21},
+        extra_words={
+            "mil": 1000,
+            "ciento": 100,
+            "veintiún": 21,
+            **_dozens("una", "docena", "dos tres cuatro cinco", "docenas", "media docena"),
+        },
         not_alone="un uno una cero",
         people="persona muerto muerta herido herida fallecido "
         "fallecida desaparecido víctima soldado",
@@ -214,7 +237,11 @@ _RULES: Mapping[str, _Rules] = {
         decimal=",",
         converters=("tr",),
         hundreds_glue=r"\s?",
-        extra_words={**_SPACED_TR, "bin": 1000},
+        extra_words={
+            **_SPACED_TR,
+            "bin": 1000,
+            **_dozens("bir", "düzine", "iki üç dört beş", "düzine", "yarım düzine"),
+        },
         not_alone="bir sıfır yüz",
         people="kişi kişinin kişiyi kişiye ölü yaralı asker askerin",
         scales={"bin": 3},
@@ -315,8 +342,12 @@ class Lexicon:
     ideographic: bool
 
 
-# Groups of three with a space or apostrophe between, or digits with points and commas.
-_DIGITS = "(\\d{1,3}(?:[ \u00a0\u202f\u2009'\u2019]\\d{3})+(?:[.,]\\d+)?(?!\\d)|\\d+(?:[.,]\\d+)*)"
+# A score or a range ("2-1", "10–15"), groups of three with a space or apostrophe between, or digits
+# with points and commas.
+_DIGITS = (
+    "(\\d{1,2}[-–]\\d{1,2}(?![\\w–-]|[.,:/]\\d)"
+    "|\\d{1,3}(?:[ \u00a0\u202f\u2009'\u2019]\\d{3})+(?:[.,]\\d+)?(?!\\d)|\\d+(?:[.,]\\d+)*)"
+)
 
 
 @lru_cache(maxsize=64)

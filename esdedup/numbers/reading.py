@@ -31,19 +31,31 @@ class Number:
     value: str
     start: int
     end: int
-    # Digits without any separator: these can be years, days, pages, identifiers.
+    # Digits without any separator, or two such with a hyphen: these can be years, days, pages,
+    # identifiers.
     plain: bool
 
 
 def read_number(folded: str, match: re.Match[str], lexicon: Lexicon) -> Number | None:
     if match.lastindex == 1:
         raw = match[1]
-        plain = raw.isdecimal()
-        value = _plain_value(raw) if plain else _separated_value(raw, lexicon)
+        parts = _PAIR.split(raw)
+        plain = all(map(str.isdecimal, parts))
+        value = _plain_pair(parts) if plain else _separated_value(raw, lexicon)
     else:
         plain = False
         value = _word_value(phrase(match[2]), lexicon.values)
     return Number(value, match.start(), match.end(), plain) if value else None
+
+
+# Between the numbers of a score or a range.
+_PAIR = re.compile("[-–]")
+
+
+def _plain_pair(parts: Sequence[str]) -> str:
+    """One number, or both of a score or a range: "2-1"."""
+    values = [_plain_value(part) for part in parts]
+    return "-".join(values) if all(values) else ""
 
 
 def _plain_value(raw: str) -> str:
@@ -125,6 +137,8 @@ def scaled(value: str, power: int) -> str:
 
 def read_suffix_and_scale(folded: str, number: Number, money: bool, lexicon: Lexicon) -> None:
     """Take in "12'si", "$3bn", "12km", "1.2 million", "12 bin 500"; ordinals lose their value."""
+    if "-" in number.value:
+        return
     right = folded[number.end]
     if right in "'’":
         suffix = _LETTERS.match(folded, number.end + 1)
