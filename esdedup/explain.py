@@ -174,6 +174,8 @@ def _reason(old: Record, new: Record, evidence: Evidence, settings: Settings) ->
     if evidence.verdict == "different":
         return f"{overlap} is not above min_overlap {limit:g}"
     above = f"{overlap} is above min_overlap {limit:g}"
+    if limit < settings.min_overlap:
+        above += " (less lead_bonus, since they begin alike)"
     if evidence.reason == "numbers":
         return f"{above}, and counts changed in the same context"
     if evidence.reason == "extended":

@@ -23,6 +23,7 @@ _NRC_GPHIN: dict[str, Any] = {
     "keep": "arrival",
     "number_check": False,
     "extended_ratio": 0.0,
+    "lead_bonus": 0.0,
 }
 # One method alone, as its paper has it: its own measure decides, nothing is checked beside it.
 _ALONE: dict[str, Any] = {
@@ -83,6 +84,7 @@ _TWEEZER: dict[str, Any] = {
 # text, and more of what matches is asked before one of several stories is chosen.
 _PRECISE: dict[str, Any] = {
     "min_overlap": 0.75,
+    "lead_bonus": 0.0,
     "verified_candidates": 16,
     "branch_below": 1.0,
 }

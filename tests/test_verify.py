@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -85,19 +85,55 @@ def test_an_extended_text(old_words: int, new_words: int, ratio: float, verdict:
     assert (evidence.reason == "extended") == (verdict == "update")
 
 
+def quoting(passage: Iterable[int]) -> list[int]:
+    """A text of its own with the passage at its end."""
+    return [*range(1000, 1100), *passage]
+
+
 @pytest.mark.parametrize("words", [(100, 151), (151, 100)])
 def test_a_long_text_needs_half_of_the_short_one(words: tuple[int, int]) -> None:
     """A passage quoted in a long article makes it neither a copy nor an update."""
-    old, new = signature(range(100), words[0]), signature(range(53, 200), words[1])
+    old, new = signature(range(100), words[0]), signature(quoting(range(53, 100)), words[1])
     settings = Settings(min_overlap=0.4)
     evidence = verify("o", old, new, settings)
     assert (evidence.overlap, evidence.verdict) == (0.47, "different")
     assert evidence.thresholds["min_overlap"] == 0.5
-    of_one_length = verify("o", old, signature(range(53, 200), words[0]), settings)
+    of_one_length = verify("o", old, signature(quoting(range(53, 100)), words[0]), settings)
     assert (of_one_length.verdict, of_one_length.thresholds["min_overlap"]) == ("duplicate", 0.4)
     without = verify("o", old, new, Settings(min_overlap=0.4, extended_ratio=0.0))
     assert without.verdict == "duplicate"
     assert verify("o", old, new, Settings(min_overlap=0.6)).thresholds["min_overlap"] == 0.6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "needed"),
+    [
+        (range(200), [*range(80), *range(1000, 1130)], 0.32),  # cut after the lead, continued
+        (range(200), [*range(1000, 1130), *range(80)], 0.45),  # the lead, behind a new one
+        (range(200), [*range(120, 200), *range(1000, 1130)], 0.32),  # a lead of another's end
+        (range(30), [*range(12), *range(1000, 1020)], 0.45),  # too short to have a lead
+    ],
+)
+def test_what_is_needed_of_texts_that_begin_alike(
+    old: Sequence[int], new: Sequence[int], needed: float
+) -> None:
+    """Two fifths of the shorter text each time; the longer one's beginning tells."""
+    one, other = signature(old, len(old)), signature(new, len(new))
+    evidence = verify("o", one, other, Settings())
+    assert evidence.overlap == 0.4
+    assert evidence.thresholds["min_overlap"] == pytest.approx(needed)
+    assert (evidence.verdict == "duplicate") == (needed < 0.4)
+    assert verify("o", other, one, Settings()).verdict == evidence.verdict
+    assert verify("o", one, other, Settings(lead_bonus=0.0)).verdict == "different"
+
+
+def test_a_clearly_longer_text_with_the_same_beginning_is_an_update() -> None:
+    old = signature(range(200), 200)
+    new = signature([*range(80), *range(1000, 1300)], 380)
+    evidence = verify("o", old, new, Settings())
+    assert (evidence.verdict, evidence.reason) == ("update", "extended")
+    quoting_the_lead = signature([*range(1000, 1300), *range(80)], 380)
+    assert verify("o", old, quoting_the_lead, Settings()).verdict == "different"
 
 
 def test_texts_without_a_shingle_match_by_their_exact_words() -> None:

@@ -435,6 +435,15 @@ class Fields:
         source="esdedup",
         low=0.0,
     )
+    lead_bonus: float = setting(
+        0.13,
+        "Where the longer of two texts begins with what the shorter one has, too, an overlap above "
+        "`min_overlap` less this makes a match, however long they are. 0 switches the rule off.",
+        unit="fraction",
+        source="measured: docs/evaluation.md",
+        low=0.0,
+        high=1.0,
+    )
     candidate_window: float = setting(
         0.0,
         "Only documents published within this many days before or after are candidates; 0 is no "
