@@ -84,7 +84,6 @@ _TWEEZER: dict[str, Any] = {
 # text, and more of what matches is asked before one of several stories is chosen.
 _PRECISE: dict[str, Any] = {
     "min_overlap": 0.75,
-    "lead_bonus": 0.0,
     "verified_candidates": 16,
     "branch_below": 1.0,
 }

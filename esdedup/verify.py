@@ -46,7 +46,7 @@ def verify(
     verdict: Literal["duplicate", "update", "different"] = "different"
     reason = "overlap"
     needed = needed_overlap(old, new, settings)
-    with_lead = settings.min_overlap - settings.lead_bonus
+    with_lead = needed_with_lead(settings)
     if with_lead < overlap <= needed and begin_alike(old, new):
         needed = with_lead
     if overlap > needed:
@@ -110,6 +110,12 @@ def needed_overlap(old: Signature, new: Signature, settings: Settings) -> float:
     if ratio and longer > ratio * shorter:
         return max(settings.min_overlap, _HALF)
     return settings.min_overlap
+
+
+def needed_with_lead(settings: Settings) -> float:
+    """The same for texts that begin alike; who asks for more than half of a text means that."""
+    bonus = settings.lead_bonus if settings.min_overlap <= _HALF else 0.0
+    return settings.min_overlap - bonus
 
 
 def begin_alike(old: Signature, new: Signature) -> bool:

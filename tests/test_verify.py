@@ -124,7 +124,8 @@ def test_what_is_needed_of_texts_that_begin_alike(
     assert evidence.thresholds["min_overlap"] == pytest.approx(needed)
     assert (evidence.verdict == "duplicate") == (needed < 0.4)
     assert verify("o", other, one, Settings()).verdict == evidence.verdict
-    assert verify("o", one, other, Settings(lead_bonus=0.0)).verdict == "different"
+    for settings in (Settings(lead_bonus=0.0), Settings(min_overlap=0.51, lead_bonus=0.2)):
+        assert verify("o", one, other, settings).verdict == "different"
 
 
 def test_a_clearly_longer_text_with_the_same_beginning_is_an_update() -> None:

@@ -438,7 +438,8 @@ class Fields:
     lead_bonus: float = setting(
         0.13,
         "Where the longer of two texts begins with what the shorter one has, too, an overlap above "
-        "`min_overlap` less this makes a match, however long they are. 0 switches the rule off.",
+        "`min_overlap` less this makes a match, however long they are. 0, or a `min_overlap` above "
+        ".5, switches the rule off.",
         unit="fraction",
         source="measured: docs/evaluation.md",
         low=0.0,
