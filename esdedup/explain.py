@@ -162,6 +162,9 @@ def rule_applied(
     return f"{evidence.verdict}: {_reason(old, new, evidence, settings)}"
 
 
+_CHANGED = {"numbers": "counts", "names": "names"}
+
+
 def _reason(old: Record, new: Record, evidence: Evidence, settings: Settings) -> str:
     if evidence.measure == "exact":
         same = "the same" if evidence.verdict == "duplicate" else "not the same"
@@ -176,15 +179,15 @@ def _reason(old: Record, new: Record, evidence: Evidence, settings: Settings) ->
     above = f"{overlap} is above min_overlap {limit:g}"
     if limit < settings.min_overlap:
         above += " (less lead_bonus, since they begin alike)"
-    if evidence.reason == "numbers":
-        return f"{above}, and counts changed in the same context"
+    if evidence.reason in _CHANGED:
+        return f"{above}, and {_CHANGED[evidence.reason]} changed in the same context"
     if evidence.reason == "extended":
         longer = new.signature.words / max(1, old.signature.words)
         return (
             f"{above}, and the new text is {longer:.1f} times as long "
             f"(more than extended_ratio {settings.extended_ratio:g})"
         )
-    return f"{above}, and no count changed" if settings.number_check else above
+    return f"{above}, and no count or name changed" if settings.number_check else above
 
 
 def _too_few(keys: Sequence[SharedKeys]) -> str:

@@ -181,7 +181,8 @@ class Evidence:
 
     `other` is the earlier one; `found_by` has the shared keys of each method. `overlap` is the
     value of `measure`; `of_new` and `of_old` are the shares of each text that the other one has.
-    `reason` tells of an update whether `numbers` changed or the text was `extended`.
+    `reason` tells of an update whether `numbers` or `names` changed or the text was `extended`;
+    `numbers` has what changed, names too.
     """
 
     other: str

@@ -13,7 +13,7 @@ from esdedup.methods import exact, method
 from esdedup.methods.batch import Batch
 from esdedup.model import Document, Failure, Signature, pack, unpack
 from esdedup.notices import notice_in
-from esdedup.numbers import WrittenNumbers, number_contexts, written
+from esdedup.numbers import WrittenNumbers, stated, written
 from esdedup.settings import Settings
 
 
@@ -78,7 +78,7 @@ def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]
             shingles=batch.compared[start : start + kept].copy(),
             words=words,
             exact=digests[i],
-            numbers=number_contexts(batch.texts[i], lang) if settings.number_check else (),
+            numbers=stated(batch.texts[i], lang) if settings.number_check else (),
             lang=lang,
             kept=kept_texts[i],
         )

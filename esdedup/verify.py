@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from esdedup.methods import DISTANCES, method
 from esdedup.model import Evidence, Hashes32, Signature
-from esdedup.numbers import NumberChange, changed_numbers
+from esdedup.numbers import NumberChange, changed
 from esdedup.settings import Settings
 from esdedup.settings.table import Measure
 
@@ -51,9 +51,9 @@ def verify(
         needed = with_lead
     if overlap > needed:
         verdict = "duplicate"
-        numbers = changed_numbers(old.numbers, new.numbers) if settings.number_check else ()
+        what, numbers = changed(old.numbers, new.numbers) if settings.number_check else ("", ())
         if numbers:
-            verdict, reason = "update", "numbers"
+            verdict, reason = "update", what
         elif is_extended(old, new, shared / len(a), min(needed, settings.min_overlap), settings):
             verdict, reason = "update", "extended"
     return Evidence(

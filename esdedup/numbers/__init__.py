@@ -3,6 +3,7 @@
 `number_contexts` finds the counts of a text with a few words on either side; these are small
 enough to be stored. `changed_numbers` compares the stored counts of two texts that are known to
 be near-identical, and lists those that changed in the same context ("12 -> 17 people killed").
+`names.py` does the same for names at the beginning; `stated` and `changed` join both.
 
 Counts are cardinal numbers in digits or words: people, cases, magnitudes, measures (kind
 ``count``), shares of a hundred (``percent``) and sums of money (``money``); a score or a range
@@ -14,14 +15,20 @@ fractions, ratios "1/5", phone numbers, identifiers, version and list numbers, n
 from __future__ import annotations
 
 from esdedup.numbers.changes import NumberChange, changed_numbers
+from esdedup.numbers.facts import changed, stated
 from esdedup.numbers.finding import NumberContext, number_contexts
+from esdedup.numbers.names import changed_names, name_contexts
 from esdedup.numbers.written import WrittenNumbers, written
 
 __all__ = [
     "NumberChange",
     "NumberContext",
     "WrittenNumbers",
+    "changed",
+    "changed_names",
     "changed_numbers",
+    "name_contexts",
     "number_contexts",
+    "stated",
     "written",
 ]

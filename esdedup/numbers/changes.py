@@ -147,21 +147,21 @@ def _place_keys(number: NumberContext) -> list[tuple[str, ...]]:
         return [(number.kind, *before, "|", *after)]
     kind = number.kind
     keys: list[tuple[str, ...]] = []
-    left = _stem(before[-1]) if before else ""
+    left = stem(before[-1]) if before else ""
     if after:
-        right = _stem(after[0])
+        right = stem(after[0])
         if kind == MONEY or after[0] in MEASURES:
             kind = f"{kind} {right}"
         if len(after) > 1 and not (before and before[-1] in REFERENCES):
-            keys.append((kind, "", right, _stem(after[1])))
+            keys.append((kind, "", right, stem(after[1])))
         if left:
             keys.append((kind, left, right))
     if len(before) > 1:
-        keys.append((kind, _stem(before[-2]), left, ""))
+        keys.append((kind, stem(before[-2]), left, ""))
     return keys
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     return _ONE_AND_MANY.get(word) or word[:STEM]
 
 

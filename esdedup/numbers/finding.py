@@ -74,7 +74,7 @@ _ANY_DIGIT = re.compile(r"[^\D0-9]")
 
 def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """All counts of the text in reading order; an unknown language is read by its digits only."""
-    around = surroundings_of(_primary_language(lang) or language_by_script(text))
+    around = surroundings_of(primary_language(lang) or language_by_script(text))
     lexicon = around.lexicon
     original, folded = _fold(text, lexicon.lang)
     contexts: list[NumberContext] = []
@@ -102,7 +102,7 @@ def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     return tuple(contexts)
 
 
-def _primary_language(lang: str | None) -> str:
+def primary_language(lang: str | None) -> str:
     return lang.replace("_", "-").split("-", 1)[0].lower() if lang else ""
 
 

@@ -32,7 +32,7 @@ from typing import Any, Literal, get_args
 from esdedup.errors import QueryError
 from esdedup.methods import sketch
 from esdedup.model import JSON, Document, Evidence, Signature
-from esdedup.numbers import NumberContext, changed_numbers, number_contexts
+from esdedup.numbers import NumberContext, changed, stated
 from esdedup.searching import items as rules
 from esdedup.searching.items import Item, item_of
 from esdedup.searching.queries import By
@@ -242,7 +242,7 @@ class _Leader:
     def numbers(self) -> Sequence[NumberContext]:
         """The counts of its text: looked for only in items that are compared."""
         if self._numbers is None:
-            self._numbers = number_contexts(self.item.body, guess_language(self.item.body))
+            self._numbers = stated(self.item.body, guess_language(self.item.body))
         return self._numbers
 
 
@@ -384,10 +384,10 @@ class Folder:
         first = verify(old.item.name, old.signature, new.signature, settings)
         if first.verdict == "different" or not settings.number_check:
             return first
-        numbers = changed_numbers(old.numbers, new.numbers)
+        what, numbers = changed(old.numbers, new.numbers)
         if not numbers:
             return first
-        return replace(first, verdict="update", reason="numbers", numbers=numbers)
+        return replace(first, verdict="update", reason=what, numbers=numbers)
 
     def _sharing_keys(self, new: _Leader) -> list[int]:
         assert new.signature is not None

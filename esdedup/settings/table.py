@@ -420,8 +420,8 @@ class Fields:
     )
     number_check: bool = setting(
         True,
-        "Whether counts are read from every article, and changed ones in the same context make "
-        "an update of a near-identical one.",
+        "Whether counts, and names at the beginning, are read from every article, and changed ones "
+        "in the same context make an update of a near-identical one.",
         unit="yes/no",
         source="paper 000, section 4.2",
         shapes=True,
