@@ -48,8 +48,8 @@ def name_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     found = []
     for match in _NAME.finditer(text, 0, _BEGINNING):
         start, end = match.span()
-        # "U" of "U.S." is a part of a name, and so may be the last word that is read.
-        if end - start < 3 or (end == _BEGINNING and text[end : end + 1].isalpha()):
+        # Whole headlines are in capitals; the last word that is read may be a part of one.
+        if match[0].isupper() or (end == _BEGINNING and text[end : end + 1].isalpha()):
             continue
         if not _DAYS.isdisjoint(folded[start:end].split(" ")):
             continue
