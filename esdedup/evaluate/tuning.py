@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from esdedup.errors import InputError, SettingsError
@@ -182,7 +183,7 @@ def _computed(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, By
             yield key, run_task(task)
         return
     with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_leave_interrupts_to_the_parent
+        workers, mp_context=get_context("spawn"), initializer=_follow_the_parent
     ) as pool:
         running = {pool.submit(run_task, task): key for key, task in tasks.items()}
         try:
@@ -193,8 +194,17 @@ def _computed(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, By
             raise
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def _follow_the_parent() -> None:
+    """Leave Ctrl-C to it, and end with it: a worker of a killed process would wait for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def _frozen(found: ByCluster) -> dict[str, list[int]]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -121,3 +125,37 @@ def test_the_command_writes_settings(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_without_a_set_or_a_store_there_is_nothing_to_tune() -> None:
     assert CliRunner().invoke(app, ["tune"]).exit_code == 2
+
+
+ENDLESS = """
+import os, sys, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from esdedup.evaluate.tuning import _follow_the_parent
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, get_context("spawn"), _follow_the_parent) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        time.sleep(600)
+"""
+
+
+def test_workers_end_with_a_killed_search(tmp_path: Path) -> None:
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS, "utf-8")
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        worker = int(run.stdout.readline())
+        run.kill()
+    deadline = time.monotonic() + 30
+    while _is_alive(worker) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _is_alive(worker)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
