@@ -8,19 +8,30 @@ distance alone decides: more than 3 and fewer than 8 bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from esdedup.errors import SettingsError
 from esdedup.methods import simhash
-from esdedup.model import JSON, Document, Failure, Hashes32, Order, Signature, iso
+from esdedup.model import (
+    JSON,
+    Document,
+    Evidence,
+    Failure,
+    Hashes32,
+    Order,
+    Signature,
+    Topic,
+    iso,
+)
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
 from esdedup.stores import Probe, Record, Store
-from esdedup.stores.topical import Asked
+from esdedup.stores.topical import Alike, Asked, KeptTopics, Near
 from esdedup.text import fold
-from esdedup.topics import Topic, likeness, named, topics
+from esdedup.topics import likeness, mark_of, named, topics
 from esdedup.verify import count_shared, dice, distinct, verify
 
 # Words asked for, the weightiest of the article.
@@ -40,6 +51,10 @@ _WEEK = 7 * 86_400_000_000
 # Bits in which two unrelated texts differ.
 _UNRELATED = 32
 _SHOWN_TERMS = 8
+# What is given to bring the kept topics up to date, before a question is answered without them.
+_SECONDS = 1.0
+_NO_WORDS = "the article has no words that tell what it is about"
+Keys = Mapping[str, Sequence[str]]
 _END: Order = (1 << 61, "")
 _EVER = 1 << 62
 
@@ -104,6 +119,7 @@ class _Own:
     moment: int
     group: str
     story: str
+    record: Record | None = None  # of an article that is stored
 
 
 def similar_to_record(
@@ -116,7 +132,14 @@ def similar_to_record(
 ) -> SimilarNews:
     """News similar to a stored article."""
     decision = record.decision
-    own = _Own(record.document, record.signature, record.order[0], decision.group, decision.story)
+    own = _Own(
+        record.document,
+        record.signature,
+        record.order[0],
+        decision.group,
+        decision.story,
+        record,
+    )
     return _similar(own, store, size, window, explain)
 
 
@@ -165,83 +188,144 @@ def _similar(
 
 
 def _by_evidence(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
-    words = list(named(own.document, store.settings, _WORDS).values())
+    settings = store.settings
+    kept = store.kept_topics
+    find = partial(topics, settings=settings)
+    if kept is not None and kept.catch_up(mark_of(settings), find, _SECONDS):
+        return _by_kept_topics(own, store, kept, span, size)
+    return _by_words(own, store, span, size)
+
+
+def _by_kept_topics(
+    own: _Own, store: Store, kept: KeptTopics, span: int, size: int
+) -> tuple[list[Similar], list[str]]:
+    """Of all articles those most alike."""
+    settings = store.settings
+    topic = kept.topic_of(own.record) if own.record is not None else None
+    if topic is None:
+        (topic,) = topics([own.document], settings)
+    if not len(topic.terms):
+        return [], [_NO_WORDS]
+    by_distance = "simhash" in settings.methods
+    found = kept.alike(
+        topic,
+        Alike(
+            # Of those below, the near ones by simhash are shown.
+            least=0.0 if by_distance else _SHOWN_FROM * settings.similar_topic,
+            low=max(-_EVER, own.moment - span),
+            high=min(_EVER, own.moment + span),
+            group=own.group,
+            id=own.document.id,
+            size=_looked_at(size),
+            keys=by_distance,
+        ),
+    )
+    if not own.group:
+        records = store.get_many(one.document.id for one in found)
+        found = _without_copies(own, found, records, settings)
+    return _ranked(own, found, settings), []
+
+
+def _by_words(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
+    """Of the articles that full-text search brings those most alike."""
+    settings = store.settings
+    words = list(named(own.document, settings, _WORDS).values())
     if not words:
-        return [], ["the article has no words that tell what it is about"]
+        return [], [_NO_WORDS]
     asked = Asked(
         words,
         low=max(-_EVER, own.moment - span),
         high=min(_EVER, own.moment + span),
         group=own.group,
-        size=min(_LOOKED_AT * size, _MOST_LOOKED_AT),
+        size=_looked_at(size),
     )
-    records = [r for r in store.topical(asked) if r.document.id != own.document.id]
-    found = [one for one in _ranked(own, records, store.settings) if one is not None]
-    found.sort(key=lambda one: (-one.score, one.apart, one.document.id))
-    return found, []
+    records = {r.document.id: r for r in store.topical(asked)}
+    records.pop(own.document.id, None)
+    first, *others = topics([own.document, *(r.document for r in records.values())], settings)
+    found = [
+        _near(record, likeness(first, topic))
+        for record, topic in zip(records.values(), others, strict=True)
+    ]
+    if not own.group:
+        found = _without_copies(own, found, records, settings)
+    return _ranked(own, found, settings), []
 
 
-def _ranked(own: _Own, records: Sequence[Record], settings: Settings) -> list[Similar | None]:
-    first, *others = topics([own.document, *(r.document for r in records)], settings)
-    shingles = distinct(own.signature.shingles)
+def _looked_at(size: int) -> int:
+    return min(_LOOKED_AT * size, _MOST_LOOKED_AT)
+
+
+def _near(record: Record, likeness: float) -> Near:
+    decision, signature = record.decision, record.signature
+    return Near(
+        document=record.document,
+        likeness=likeness,
+        moment=record.order[0],
+        group=decision.group,
+        story=decision.story,
+        shingles=signature.shingles,
+        keys=signature.keys,
+    )
+
+
+def _without_copies(
+    own: _Own, found: Sequence[Near], records: Mapping[str, Record], settings: Settings
+) -> list[Near]:
+    """Of a text that is not stored, what it copies is not known yet."""
     return [
-        _compared(own, shingles, record, likeness(first, topic), settings)
-        for record, topic in zip(records, others, strict=True)
+        one
+        for one in found
+        if (record := records.get(one.document.id)) is not None
+        and _evidence(own, record, settings).verdict != "duplicate"
     ]
 
 
-def _compared(
-    own: _Own, shingles: Hashes32, record: Record, topic: float, settings: Settings
-) -> Similar | None:
-    """None for what is about something else, as most is, and for a copy."""
-    signature = record.signature
-    distance = distance_of(own.signature, signature, settings)
-    near = distance is not None and simhash.similar(distance, settings)
-    if topic < _SHOWN_FROM * settings.similar_topic and not near:
+def _evidence(own: _Own, record: Record, settings: Settings) -> Evidence:
+    return verify(record.document.id, record.signature, own.signature, settings)
+
+
+def _ranked(own: _Own, found: Sequence[Near], settings: Settings) -> list[Similar]:
+    shingles = distinct(own.signature.shingles)
+    compared = (_compared(own, shingles, near, settings) for near in found)
+    ranked = [one for one in compared if one is not None]
+    ranked.sort(key=lambda one: (-one.score, one.apart, one.document.id))
+    return ranked
+
+
+def _compared(own: _Own, shingles: Hashes32, near: Near, settings: Settings) -> Similar | None:
+    """None for what is about something else, as most is."""
+    distance = distance_of(own.signature.keys, near.keys, settings)
+    is_near = distance is not None and simhash.similar(distance, settings)
+    if near.likeness < _SHOWN_FROM * settings.similar_topic and not is_near:
         return None
-    if not own.group and _is_copy(own, record, settings):
-        return None
-    a, b = shingles, distinct(signature.shingles)
+    a, b = shingles, distinct(near.shingles)
     overlap = dice(count_shared(a, b), len(a), len(b)) if len(a) and len(b) else 0.0
-    apart = abs(own.moment - record.order[0])
+    apart = abs(own.moment - near.moment)
     closeness = 0.0 if distance is None else max(0.0, 1 - distance / _UNRELATED)
-    evidence = topic + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness
+    evidence = near.likeness + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness
     score = evidence * (_OLD + (1 - _OLD) / (1 + apart / _WEEK))
-    return _one(own, record, score, topic, overlap, apart, distance)
-
-
-def _is_copy(own: _Own, record: Record, settings: Settings) -> bool:
-    """Of a text that is not stored, what it copies is not known yet."""
-    evidence = verify(record.document.id, record.signature, own.signature, settings)
-    return evidence.verdict == "duplicate"
+    return _one(own, near, score, overlap, apart, distance)
 
 
 def _one(
-    own: _Own,
-    record: Record,
-    score: float,
-    topic: float,
-    overlap: float,
-    apart: int,
-    distance: int | None,
+    own: _Own, near: Near, score: float, overlap: float, apart: int, distance: int | None
 ) -> Similar:
-    decision = record.decision
     return Similar(
-        document=record.document,
-        group=decision.group,
-        story=decision.story,
+        document=near.document,
+        group=near.group,
+        story=near.story,
         score=score,
-        topic=topic,
+        topic=near.likeness,
         overlap=overlap,
         apart=apart,
         distance=distance,
-        is_update=bool(own.story) and own.story == decision.story,
+        is_update=bool(own.story) and own.story == near.story,
     )
 
 
-def distance_of(a: Signature, b: Signature, settings: Settings) -> int | None:
+def distance_of(a: Keys, b: Keys, settings: Settings) -> int | None:
     """Bits in which the fingerprints differ; None where simhash did not sign both."""
-    one, other = a.keys.get("simhash"), b.keys.get("simhash")
+    one, other = a.get("simhash"), b.get("simhash")
     if not one or not other or "simhash" not in settings.methods:
         return None
     return int(simhash.compare(one, other, settings))
@@ -264,12 +348,13 @@ def _by_simhash(own: _Own, store: Store, span: int) -> tuple[list[Similar], list
     (candidates,) = store.candidates_many([probe])
     best: dict[str, Similar] = {}
     for record in store.get_many(c.id for c in candidates).values():
-        distance = distance_of(own.signature, record.signature, settings)
+        distance = distance_of(own.signature.keys, record.signature.keys, settings)
         apart = abs(own.moment - record.order[0])
         if distance is None or record.decision.group == own.group or apart > span:
             continue
         if simhash.similar(distance, settings):
-            one = _one(own, record, 1 - distance / simhash.BITS, 0.0, 0.0, apart, distance)
+            near = _near(record, likeness=0.0)
+            one = _one(own, near, 1 - distance / simhash.BITS, 0.0, apart, distance)
             known = best.get(one.group)
             if known is None or _nearest(one) < _nearest(known):
                 best[one.group] = one

@@ -6,15 +6,15 @@ from what else is in a store, so that the same two articles are as alike everywh
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esdedup.hashing import Hashes, mix
 from esdedup.methods.batch import Batch
-from esdedup.model import Document
+from esdedup.model import JSON, NO_TOPIC, Document, Topic
 from esdedup.settings import Settings
 from esdedup.text import UNSPACED
 from esdedup.words import is_known
@@ -31,18 +31,23 @@ _TITLE = 3
 # Texts read at once.
 _MANY = 2_000
 
-Weights = NDArray[np.float32]
+# Raised whenever a text has other terms or weights than before: what is kept is made again.
+_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Topic:
-    """The weightiest terms of an article: hashes in rising order, weights of length 1."""
-
-    terms: Hashes
-    weights: Weights
-
-
-NOTHING = Topic(np.zeros(0, np.uint64), np.zeros(0, np.float32))
+def mark_of(settings: Settings) -> str:
+    """All that topics depend on besides the texts: those under another mark are not comparable."""
+    values: JSON = {
+        "version": _VERSION,
+        "terms": TERMS,
+        "characters": CHARACTERS,
+        "signed_text": settings.signed_text,
+        "words_version": settings.words_version if settings.words_file else "",
+    }
+    if settings.leave_out_boilerplate:
+        values["boilerplate_share"] = settings.boilerplate_share
+        values["boilerplate_stories"] = settings.boilerplate_stories
+    return json.dumps(values)
 
 
 def topics(documents: Sequence[Document], settings: Settings) -> list[Topic]:
@@ -65,7 +70,7 @@ def topics(documents: Sequence[Document], settings: Settings) -> list[Topic]:
 def _topics(batch: Batch) -> list[Topic]:
     codes = {code: is_known(code) for code in set(batch.term_languages)}
     known = np.array([codes[code] for code in batch.term_languages])
-    out = [NOTHING] * len(batch.documents)
+    out = [NO_TOPIC] * len(batch.documents)
     if known.any():
         _of_words(batch, known, out)
     for place in np.flatnonzero(~known).tolist():
@@ -166,7 +171,7 @@ def _of_pairs(batch: Batch, place: int) -> Topic:
 
 def _weightiest(hashes: Hashes, weights: NDArray[np.float64]) -> Topic:
     if not len(hashes):
-        return NOTHING
+        return NO_TOPIC
     if len(hashes) > TERMS:
         best = np.lexsort((hashes, -weights))[:TERMS]
         hashes, weights = hashes[best], weights[best]

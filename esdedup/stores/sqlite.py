@@ -53,7 +53,8 @@ from esdedup.stores.rows import (
     thawed,
 )
 from esdedup.stores.sqlite_aging import SQLiteAging
-from esdedup.stores.sqlite_health import MISPLACED, SQLiteHealth
+from esdedup.stores.sqlite_health import MISPLACED, TOPICS_OF_NOBODY, SQLiteHealth
+from esdedup.stores.sqlite_kept import SQLiteKeptTopics, forget
 from esdedup.stores.sqlite_search import SQLiteSearch
 from esdedup.stores.sqlite_topics import SQLiteTopics
 from esdedup.stores.topical import Asked, Clock
@@ -480,6 +481,7 @@ class SQLiteStore:
                 f"SELECT seq, id, title, text, keys FROM documents WHERE id IN ({marks(part)})",
                 part,
             ).fetchall()
+            forget(self._db, [row["seq"] for row in rows])
             for row in rows:
                 removed.add(row["id"])
                 self._forget_keys(row["seq"], row["keys"])
@@ -509,6 +511,10 @@ class SQLiteStore:
 
     def topical(self, asked: Asked) -> list[Record]:
         return self._topics.topical(asked)
+
+    @property
+    def kept_topics(self) -> SQLiteKeptTopics:
+        return SQLiteKeptTopics(self._db, self.path, self._mode, self._errors)
 
     def in_order(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         return self._topics.in_order(clock, low)
@@ -562,9 +568,10 @@ class SQLiteStore:
         return self._health.check()
 
     def misplaced(self) -> set[str]:
-        """Documents whose link or keys break an invariant; keys of nobody are taken away."""
+        """Documents whose link or keys break an invariant; what belongs to nobody is taken away."""
         with self.transaction():
             self._db.execute("DELETE FROM keys WHERE seq NOT IN (SELECT seq FROM documents)")
+            forget(self._db, [seq for (seq,) in self._db.execute(TOPICS_OF_NOBODY)])
             broken = {row[0] for query in MISPLACED for row in self._db.execute(query)}
         # A document without its keys has them in its own row: written again, it gets them back.
         self.put_many(list(self.get_many(broken).values()))
