@@ -20,7 +20,6 @@ from esdedup.model import (
     Document,
     Evidence,
     Failure,
-    Hashes32,
     Order,
     Signature,
     Topic,
@@ -32,7 +31,7 @@ from esdedup.stores import Probe, Record, Store
 from esdedup.stores.topical import Alike, Asked, KeptTopics, Near
 from esdedup.text import fold
 from esdedup.topics import likeness, mark_of, named, topics
-from esdedup.verify import count_shared, dice, distinct, verify
+from esdedup.verify import dice_with_each, verify
 
 # Words asked for, the weightiest of the article.
 _WORDS = 8
@@ -188,24 +187,29 @@ def _similar(
 
 
 def _by_evidence(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
-    settings = store.settings
     kept = store.kept_topics
-    find = partial(topics, settings=settings)
-    if kept is not None and kept.catch_up(mark_of(settings), find, _SECONDS):
-        return _by_kept_topics(own, store, kept, span, size)
-    return _by_words(own, store, span, size)
+    topic = _kept_topic(own, kept, store.settings) if kept is not None else None
+    if kept is None or topic is None:
+        return _by_words(own, store, span, size)
+    return _by_kept_topics(own, topic, store, kept, span, size)
+
+
+def _kept_topic(own: _Own, kept: KeptTopics, settings: Settings) -> Topic | None:
+    """What the article is about; None where the kept topics cannot be brought up to date."""
+    mark, record = mark_of(settings), own.record
+    topic = kept.topic_of(record, mark) if record is not None else None
+    if topic is None and kept.catch_up(mark, partial(topics, settings=settings), _SECONDS):
+        (topic,) = topics([own.document], settings)
+    return topic
 
 
 def _by_kept_topics(
-    own: _Own, store: Store, kept: KeptTopics, span: int, size: int
+    own: _Own, topic: Topic, store: Store, kept: KeptTopics, span: int, size: int
 ) -> tuple[list[Similar], list[str]]:
     """Of all articles those most alike."""
-    settings = store.settings
-    topic = kept.topic_of(own.record) if own.record is not None else None
-    if topic is None:
-        (topic,) = topics([own.document], settings)
     if not len(topic.terms):
         return [], [_NO_WORDS]
+    settings = store.settings
     by_distance = "simhash" in settings.methods
     found = kept.alike(
         topic,
@@ -285,21 +289,22 @@ def _evidence(own: _Own, record: Record, settings: Settings) -> Evidence:
 
 
 def _ranked(own: _Own, found: Sequence[Near], settings: Settings) -> list[Similar]:
-    shingles = distinct(own.signature.shingles)
-    compared = (_compared(own, shingles, near, settings) for near in found)
+    overlaps = dice_with_each(own.signature.shingles, [near.shingles for near in found])
+    compared = (
+        _compared(own, near, overlap, settings)
+        for near, overlap in zip(found, overlaps, strict=True)
+    )
     ranked = [one for one in compared if one is not None]
     ranked.sort(key=lambda one: (-one.score, one.apart, one.document.id))
     return ranked
 
 
-def _compared(own: _Own, shingles: Hashes32, near: Near, settings: Settings) -> Similar | None:
+def _compared(own: _Own, near: Near, overlap: float, settings: Settings) -> Similar | None:
     """None for what is about something else, as most is."""
     distance = distance_of(own.signature.keys, near.keys, settings)
     is_near = distance is not None and simhash.similar(distance, settings)
     if near.likeness < _SHOWN_FROM * settings.similar_topic and not is_near:
         return None
-    a, b = shingles, distinct(near.shingles)
-    overlap = dice(count_shared(a, b), len(a), len(b)) if len(a) and len(b) else 0.0
     apart = abs(own.moment - near.moment)
     closeness = 0.0 if distance is None else max(0.0, 1 - distance / _UNRELATED)
     evidence = near.likeness + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness

@@ -6,7 +6,6 @@ from what else is in a store, so that the same two articles are as alike everywh
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from esdedup.hashing import Hashes, mix
 from esdedup.methods.batch import Batch
-from esdedup.model import JSON, NO_TOPIC, Document, Topic
+from esdedup.model import NO_TOPIC, Document, Topic
 from esdedup.settings import Settings
 from esdedup.text import UNSPACED
 from esdedup.words import is_known
@@ -37,17 +36,11 @@ _VERSION = 1
 
 def mark_of(settings: Settings) -> str:
     """All that topics depend on besides the texts: those under another mark are not comparable."""
-    values: JSON = {
-        "version": _VERSION,
-        "terms": TERMS,
-        "characters": CHARACTERS,
-        "signed_text": settings.signed_text,
-        "words_version": settings.words_version if settings.words_file else "",
-    }
+    words = settings.words_version if settings.words_file else "-"
+    left_out = ""
     if settings.leave_out_boilerplate:
-        values["boilerplate_share"] = settings.boilerplate_share
-        values["boilerplate_stories"] = settings.boilerplate_stories
-    return json.dumps(values)
+        left_out = f" {settings.boilerplate_share} {settings.boilerplate_stories}"
+    return f"{_VERSION} {TERMS} {CHARACTERS} {settings.signed_text} {words}{left_out}"
 
 
 def topics(documents: Sequence[Document], settings: Settings) -> list[Topic]:

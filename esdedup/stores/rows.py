@@ -37,7 +37,8 @@ _MANY = 500
 _SKETCH = re.compile("(?:s[0-9]{2}:[0-9a-f]{12})+")
 _LENGTH = 16  # of such a key
 
-DOCUMENT_COLUMNS = "id, title, text, url, source, lang, published, extra"
+_DOCUMENT_COLUMNS = ("id", "title", "text", "url", "source", "lang", "published", "extra")
+DOCUMENT_COLUMNS = ", ".join(_DOCUMENT_COLUMNS)
 RECORD_COLUMNS = (
     f"{DOCUMENT_COLUMNS}, first_seen, moment, role, "
     '"group", story, parent, score, method, reason, evidence, format, keys, shingles, words, '
@@ -121,9 +122,9 @@ def decision_columns(decision: Decision) -> tuple[Any, ...]:
     )
 
 
-def document_from(columns: Sequence[Any] | sqlite3.Row) -> Document:
-    """Of DOCUMENT_COLUMNS, which come first."""
-    id_, title, text, url, source, lang, published, extra, *_ = columns
+def document_from(columns: Sequence[Any]) -> Document:
+    """Of DOCUMENT_COLUMNS."""
+    id_, title, text, url, source, lang, published, extra = columns
     return Document(
         id=id_,
         title=title,
@@ -139,7 +140,7 @@ def document_from(columns: Sequence[Any] | sqlite3.Row) -> Document:
 def record_from(row: sqlite3.Row) -> Record:
     evidence = tuple(Evidence.from_json(e) for e in json.loads(row["evidence"]))
     return Record(
-        document=document_from(row),
+        document=document_from([row[name] for name in _DOCUMENT_COLUMNS]),
         signature=_signature(row, json.loads(row["keys"])),
         order=(place_of(row["rank"], row["moment"]), row["id"]),
         first_seen=row["first_seen"],

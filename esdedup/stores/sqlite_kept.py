@@ -1,9 +1,9 @@
 """What the articles of an embedded store are about, kept in two tables of their own.
 
 `topics` has of each article its terms and their weights. `topic_terms` has the same by term: the
-articles that are about it, 65,536 consecutive ones (a block) in one row, so that asking for a
-term reads one row, whatever their number, and sums are taken by numpy. Whoever asks brings the
-tables up to date: those who never ask pay nothing for them.
+articles that are about it, those of 65,536 consecutive ones (a block) in one row, so that a term is
+one look into the tree, however many are about it, and the sums are numpy's. Whoever asks brings
+the tables up to date: those who never ask pay nothing for them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,9 +34,22 @@ _PATIENCE_MS = 250
 # An article in its block, and the weight the term has in it.
 _ENTRY = np.dtype([("place", "<u2"), ("weight", "<f4")])
 _BLOCK_BITS = 16
+_IN_BLOCK = (1 << _BLOCK_BITS) - 1
+_TERM_BITS = np.uint64((1 << 64) - (1 << _BLOCK_BITS))
+
+# Rows of documents read at a time.
+_PART = 500
+# New rows of documents have the highest numbers, and the topic of an article goes with it.
+_UP_TO_DATE = """(SELECT max(seq) FROM documents) IS (SELECT max(seq) FROM topics)
+    AND (SELECT value FROM meta WHERE name = 'topics') IS ?"""
+# A cosine that any shared term exceeds.
+_ANY = 1e-12
 
 Rows = NDArray[np.int64]
+Places = NDArray[np.intp]
 Scores = NDArray[np.float64]
+_NO_ROWS: Rows = np.zeros(0, np.int64)
+_NO_SCORES: Scores = np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +95,24 @@ class SQLiteKeptTopics:
 
     # --- questions -----------------------------------------------------------------------------
 
-    def topic_of(self, record: Record) -> Topic | None:
+    def topic_of(self, record: Record, mark: str) -> Topic | None:
         if not isinstance(record.version, int):  # of another store
             return None
         with self.errors():
             row = self.db.execute(
-                "SELECT t.terms FROM documents AS d JOIN topics AS t USING (seq) "
-                "WHERE d.id = ? AND d.version = ?",
-                (record.document.id, record.version),
+                f"""SELECT t.terms FROM documents AS d JOIN topics AS t USING (seq)
+                    WHERE d.id = ? AND d.version = ? AND {_UP_TO_DATE}""",
+                (record.document.id, record.version, mark),
             ).fetchone()
         return None if row is None else _unpacked(row[0])
 
     def alike(self, topic: Topic, asked: Alike) -> list[Near]:
         with self.errors(), self._one_state():
             seqs, scores = self._scored(topic, asked.least)
-            best = np.lexsort((seqs, -scores))
-            ranked = dict(zip(seqs[best].tolist(), scores[best].tolist(), strict=True))
             found: list[Near] = []
-            for part in _parts(list(ranked), asked.size):
-                found += self._leaders(part, ranked, asked)
+            # One more than wanted: the article itself is among them.
+            for best in _best_first(scores, asked.size + 1):
+                found += self._leaders(seqs[best].tolist(), scores[best].tolist(), asked)
                 if len(found) >= asked.size:
                     break
         return found[: asked.size]
@@ -117,59 +129,93 @@ class SQLiteKeptTopics:
         finally:
             self.db.execute("ROLLBACK")
 
+    def _rows(self, query: str, values: Sequence[Any]) -> list[Any]:
+        """As plain tuples, which are read twice as fast as rows with names."""
+        cursor = self.db.cursor()
+        cursor.row_factory = None
+        return cursor.execute(query, values).fetchall()
+
     def _scored(self, topic: Topic, least: float) -> tuple[Rows, Scores]:
         """Articles with a cosine of at least that, in the order they came."""
-        terms = _numbers(topic).tolist()
-        weight_of = dict(zip(terms, topic.weights.tolist(), strict=True))
-        blocks: defaultdict[int, list[tuple[float, bytes]]] = defaultdict(list)
-        for term, block, articles in self.db.execute(
-            f"SELECT term, block, articles FROM topic_terms WHERE term IN ({marks(terms)})", terms
-        ):
-            blocks[block].append((weight_of[term], articles))
-        seqs: list[Rows] = [np.zeros(0, np.int64)]
-        scores: list[Scores] = [np.zeros(0)]
-        for block, parts in sorted(blocks.items()):
-            entries = np.frombuffer(b"".join([blob for _, blob in parts]), _ENTRY)
-            counts = [len(blob) // _ENTRY.itemsize for _, blob in parts]
-            products = np.repeat([weight for weight, _ in parts], counts) * entries["weight"]
-            sums = np.bincount(entries["place"], products).astype(np.float64, copy=False)
-            places = np.flatnonzero((sums >= least) & (sums > 0))
-            seqs.append(places.astype(np.int64) + (block << _BLOCK_BITS))
-            scores.append(sums[places])
+        first, last = self.db.execute(
+            "SELECT (SELECT min(seq) FROM topics), (SELECT max(seq) FROM topics)"
+        ).fetchone()
+        if first is None:
+            return _NO_ROWS, _NO_SCORES
+        terms, weights = _numbers(topic), topic.weights.tolist()
+        scored = []
+        for block in range(first >> _BLOCK_BITS, (last >> _BLOCK_BITS) + 1):
+            places = (terms | block).tolist()
+            rows = self._rows(
+                f"SELECT place, articles FROM topic_terms WHERE place IN ({marks(places)})", places
+            )
+            if rows:
+                weight_of = dict(zip(places, weights, strict=True))
+                asked = [weight_of[place] for place, _ in rows]
+                scored.append(_summed(block, asked, [articles for _, articles in rows], least))
+        if len(scored) == 1:
+            return scored[0]
+        seqs, scores = zip((_NO_ROWS, _NO_SCORES), *scored, strict=True)
         return np.concatenate(seqs), np.concatenate(scores)
 
-    def _leaders(self, part: Sequence[int], ranked: dict[int, float], asked: Alike) -> list[Near]:
-        rows = self.db.execute(
-            f"""SELECT seq, rank, moment, "group", story, shingles, keys, {DOCUMENT_COLUMNS}
+    def _leaders(self, part: Sequence[int], scores: Sequence[float], asked: Alike) -> list[Near]:
+        """Those of them that lead a group in the span of time."""
+        found = {}
+        score_of = dict(zip(part, scores, strict=True))
+        for seq, rank, moment, group, story, shingles, keys, *document in self._rows(
+            f"""SELECT seq, rank, moment, "group", story, shingles,
+                       {"keys" if asked.keys else "NULL"}, {DOCUMENT_COLUMNS}
                 FROM documents WHERE seq IN ({marks(part)}) AND role != 'duplicate'
                 AND moment BETWEEN ? AND ? AND "group" != ? AND id != ?""",
             (*part, asked.low, asked.high, asked.group, asked.id),
-        )
-        found = {
-            seq: Near(
+        ):
+            found[seq] = Near(
                 document=document_from(document),
-                likeness=ranked[seq],
+                likeness=score_of[seq],
                 moment=place_of(rank, moment),
                 group=group,
                 story=story,
                 shingles=unpack(shingles),
-                keys=json.loads(keys) if asked.keys else {},
+                keys=json.loads(keys) if keys else {},
             )
-            for seq, rank, moment, group, story, shingles, keys, *document in rows
-        }
         return [found[seq] for seq in part if seq in found]
+
+
+def _summed(
+    block: int, asked: Sequence[float], articles: Sequence[bytes], least: float
+) -> tuple[Rows, Scores]:
+    """Articles of a block, by term: the weights asked for times their own."""
+    entries = np.frombuffer(b"".join(articles), _ENTRY)
+    lengths = np.fromiter(map(len, articles), np.int64, len(articles))
+    weights = np.array(asked).repeat(lengths // _ENTRY.itemsize)
+    sums = np.bincount(entries["place"], weights * entries["weight"])
+    (places,) = (sums >= max(least, _ANY)).nonzero()
+    return places + (block << _BLOCK_BITS), sums[places].astype(np.float64, copy=False)
+
+
+def _best_first(scores: Scores, few: int) -> Iterator[Places]:
+    """Places of the highest scores, of equal ones the first: a few, which mostly is enough, then
+    the rest in parts."""
+    if len(scores) <= few:
+        yield np.argsort(-scores, kind="stable")
+        return
+    bar = np.partition(scores, -few)[-few]
+    for which in (scores >= bar, scores < bar):
+        places = np.flatnonzero(which)
+        yield from _parts(places[np.argsort(-scores[places], kind="stable")])
+
+
+def _parts(places: Places) -> Iterator[Places]:
+    for start in range(0, len(places), _PART):
+        yield places[start : start + _PART]
 
 
 # --- writing -----------------------------------------------------------------------------------
 
 
 def _is_behind(db: sqlite3.Connection, mark: str) -> bool:
-    """New rows have the highest numbers, and the topic of an article goes with it."""
-    last, kept, made_with = db.execute(
-        """SELECT (SELECT max(seq) FROM documents), (SELECT max(seq) FROM topics),
-                  (SELECT value FROM meta WHERE name = 'topics')"""
-    ).fetchone()
-    return bool((last is not None and last != kept) or made_with != mark)
+    (is_up_to_date,) = db.execute(f"SELECT {_UP_TO_DATE}", (mark,)).fetchone()
+    return not is_up_to_date
 
 
 def _caught_up(db: sqlite3.Connection, mark: str, find: Find, seconds: float) -> bool:
@@ -230,76 +276,65 @@ def _keep(db: sqlite3.Connection, seqs: Rows, topics: Sequence[Topic]) -> None:
         "INSERT INTO topics VALUES (?, ?)",
         zip(seqs.tolist(), map(_packed, topics), strict=True),
     )
-    sizes = [len(topic.terms) for topic in topics]
-    terms = np.concatenate([_numbers(topic) for topic in topics])
-    rows = np.repeat(seqs, sizes)
+    rows = np.repeat(seqs, [len(topic.terms) for topic in topics])
     entries = np.empty(len(rows), _ENTRY)
-    entries["place"] = rows & ((1 << _BLOCK_BITS) - 1)
+    entries["place"] = rows & _IN_BLOCK
     entries["weight"] = np.concatenate([topic.weights for topic in topics])
-    blocks = rows >> _BLOCK_BITS
-    order = np.lexsort((blocks, terms))
-    terms, blocks, entries = terms[order], blocks[order], entries[order]
-    is_first = np.ones(len(terms), np.bool_)
-    is_first[1:] = (terms[1:] != terms[:-1]) | (blocks[1:] != blocks[:-1])
-    bounds = [*np.flatnonzero(is_first).tolist(), len(terms)]
+    places = np.concatenate([_numbers(topic) for topic in topics]) | rows >> _BLOCK_BITS
+    order = np.argsort(places, kind="stable")
+    places, entries = places[order], entries[order]
+    is_first = np.ones(len(places), np.bool_)
+    is_first[1:] = places[1:] != places[:-1]
+    bounds = [*np.flatnonzero(is_first).tolist(), len(places)]
     blobs = (entries[low:high].tobytes() for low, high in pairwise(bounds))
     # SQLite makes a text of two joined blobs, of the same bytes.
     db.executemany(
-        """INSERT INTO topic_terms VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+        """INSERT INTO topic_terms VALUES (?, ?) ON CONFLICT DO UPDATE
            SET articles = CAST(articles || excluded.articles AS BLOB)""",
-        zip(terms[is_first].tolist(), blocks[is_first].tolist(), blobs, strict=True),
+        zip(places[is_first].tolist(), blobs, strict=True),
     )
 
 
 def forget(db: sqlite3.Connection, seqs: Sequence[int]) -> None:
     """Articles that go, inside the transaction that removes them."""
-    gone: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    gone: defaultdict[int, list[int]] = defaultdict(list)
     for part in chunks(seqs):
         rows = db.execute(f"SELECT seq, terms FROM topics WHERE seq IN ({marks(part)})", part)
         for seq, blob in rows.fetchall():
-            for term in _numbers(_unpacked(blob)).tolist():
-                gone[term, seq >> _BLOCK_BITS].add(seq & ((1 << _BLOCK_BITS) - 1))
+            for place in (_numbers(_unpacked(blob)) | seq >> _BLOCK_BITS).tolist():
+                gone[place].append(seq & _IN_BLOCK)
         db.execute(f"DELETE FROM topics WHERE seq IN ({marks(part)})", part)
-    for place, rows_gone in sorted(gone.items()):
-        _take_out(db, place, rows_gone)
+    for place, articles in sorted(gone.items()):
+        _take_out(db, place, articles)
 
 
-def _take_out(db: sqlite3.Connection, place: tuple[int, int], gone: Iterable[int]) -> None:
-    where = "WHERE term = ? AND block = ?"
-    row = db.execute(f"SELECT articles FROM topic_terms {where}", place).fetchone()
+def _take_out(db: sqlite3.Connection, place: int, gone: Sequence[int]) -> None:
+    row = db.execute("SELECT articles FROM topic_terms WHERE place = ?", (place,)).fetchone()
     if row is None:
         return
     entries = np.frombuffer(row[0], _ENTRY)
-    left = entries[~np.isin(entries["place"], list(gone))].tobytes()
+    left = entries[~np.isin(entries["place"], gone)].tobytes()
     if left:
-        db.execute(f"UPDATE topic_terms SET articles = ? {where}", (left, *place))
+        db.execute("UPDATE topic_terms SET articles = ? WHERE place = ?", (left, place))
     else:
-        db.execute(f"DELETE FROM topic_terms {where}", place)
+        db.execute("DELETE FROM topic_terms WHERE place = ?", (place,))
 
 
 # --- forms -------------------------------------------------------------------------------------
 
 
-def _parts(seqs: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    """The first few alone: mostly they are all that is needed, the article itself left out."""
-    if seqs:
-        yield seqs[: size + 1]
-        yield from chunks(seqs[size + 1 :])
-
-
-def _numbers(topic: Topic) -> NDArray[np.int64]:
-    """Terms as SQLite's numbers, which have a sign."""
-    numbers: NDArray[np.int64] = topic.terms.view(np.int64)
-    return numbers
+def _numbers(topic: Topic) -> Rows:
+    """Where the rows of its terms are, of block 0: 48 bits of each, which no two terms share."""
+    return (topic.terms & _TERM_BITS).view(np.int64)
 
 
 def _packed(topic: Topic) -> bytes:
     return topic.terms.astype("<u8").tobytes() + topic.weights.astype("<f4").tobytes()
 
 
-def _unpacked(blob: Any) -> Topic:
+def _unpacked(blob: bytes) -> Topic:
     count = len(blob) // 12
     return Topic(
-        np.frombuffer(blob, "<u8", count).astype(np.uint64),
-        np.frombuffer(blob, "<f4", count, 8 * count).astype(np.float32),
+        np.frombuffer(blob, "<u8", count).astype(np.uint64, copy=False),
+        np.frombuffer(blob, "<f4", count, 8 * count).astype(np.float32, copy=False),
     )

@@ -94,10 +94,7 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         "topics",
         """
         CREATE TABLE topics (seq INTEGER PRIMARY KEY, terms BLOB NOT NULL);
-        CREATE TABLE topic_terms (
-            term INTEGER NOT NULL, block INTEGER NOT NULL, articles BLOB NOT NULL,
-            PRIMARY KEY (term, block)
-        ) WITHOUT ROWID;
+        CREATE TABLE topic_terms (place INTEGER PRIMARY KEY, articles BLOB NOT NULL);
         """,
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from esdedup.model import JSON, Document, Hashes32, Topic
 from esdedup.stores.bodies.documents import NO_NAMES, Names
@@ -51,8 +51,7 @@ class Alike:
     keys: bool = False  # whether the keys of the answers are wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(NamedTuple):
     """A stored article, how much it is about the same, and what else ranks it."""
 
     document: Document
@@ -71,8 +70,8 @@ class KeptTopics(Protocol):
         """Bring in what was written since the last time; False where that takes longer, or
         nothing can be written now. Topics under another mark are thrown away first."""
 
-    def topic_of(self, record: Record) -> Topic | None:
-        """None where the store has another version of it, or none."""
+    def topic_of(self, record: Record, mark: str) -> Topic | None:
+        """None where not all is brought in, or the store has another version of it, or none."""
 
     def alike(self, topic: Topic, asked: Alike) -> list[Near]:
         """The most alike first, of equals the one that was stored first."""
