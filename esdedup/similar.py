@@ -188,46 +188,37 @@ def _similar(
 
 def _by_evidence(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
     kept = store.kept_topics
-    topic = _kept_topic(own, kept, store.settings) if kept is not None else None
-    if kept is None or topic is None:
+    found = _by_kept_topics(own, kept, store.settings, span, size) if kept is not None else None
+    if found is None:
         return _by_words(own, store, span, size)
-    return _by_kept_topics(own, topic, store, kept, span, size)
-
-
-def _kept_topic(own: _Own, kept: KeptTopics, settings: Settings) -> Topic | None:
-    """What the article is about; None where the kept topics cannot be brought up to date."""
-    mark, record = mark_of(settings), own.record
-    topic = kept.topic_of(record, mark) if record is not None else None
-    if topic is None and kept.catch_up(mark, partial(topics, settings=settings), _SECONDS):
-        (topic,) = topics([own.document], settings)
-    return topic
+    if not own.group:
+        records = store.get_many(one.document.id for one in found)
+        found = _without_copies(own, found, records, store.settings)
+    return _ranked(own, found, store.settings), []
 
 
 def _by_kept_topics(
-    own: _Own, topic: Topic, store: Store, kept: KeptTopics, span: int, size: int
-) -> tuple[list[Similar], list[str]]:
-    """Of all articles those most alike."""
-    if not len(topic.terms):
-        return [], [_NO_WORDS]
-    settings = store.settings
+    own: _Own, kept: KeptTopics, settings: Settings, span: int, size: int
+) -> list[Near] | None:
+    """Of all articles those most alike; None where the kept topics cannot be brought up to date,
+    or the article is about nothing."""
     by_distance = "simhash" in settings.methods
-    found = kept.alike(
-        topic,
-        Alike(
-            # Of those below, the near ones by simhash are shown.
-            least=0.0 if by_distance else _SHOWN_FROM * settings.similar_topic,
-            low=max(-_EVER, own.moment - span),
-            high=min(_EVER, own.moment + span),
-            group=own.group,
-            id=own.document.id,
-            size=_looked_at(size),
-            keys=by_distance,
-        ),
+    asked = Alike(
+        # Of those below, the near ones by simhash are shown.
+        least=0.0 if by_distance else _SHOWN_FROM * settings.similar_topic,
+        low=max(-_EVER, own.moment - span),
+        high=min(_EVER, own.moment + span),
+        group=own.group,
+        id=own.document.id,
+        size=_looked_at(size),
+        keys=by_distance,
     )
-    if not own.group:
-        records = store.get_many(one.document.id for one in found)
-        found = _without_copies(own, found, records, settings)
-    return _ranked(own, found, settings), []
+    mark, record = mark_of(settings), own.record
+    found = kept.alike_to(record, mark, asked) if record is not None else None
+    if found is None and kept.catch_up(mark, partial(topics, settings=settings), _SECONDS):
+        (topic,) = topics([own.document], settings)
+        found = kept.alike(topic, asked) if len(topic.terms) else None
+    return found
 
 
 def _by_words(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
@@ -289,27 +280,25 @@ def _evidence(own: _Own, record: Record, settings: Settings) -> Evidence:
 
 
 def _ranked(own: _Own, found: Sequence[Near], settings: Settings) -> list[Similar]:
+    """Without what is about something else."""
     overlaps = dice_with_each(own.signature.shingles, [near.shingles for near in found])
-    compared = (
-        _compared(own, near, overlap, settings)
-        for near, overlap in zip(found, overlaps, strict=True)
-    )
-    ranked = [one for one in compared if one is not None]
+    least = _SHOWN_FROM * settings.similar_topic
+    ranked = []
+    for near, overlap in zip(found, overlaps, strict=True):
+        distance = distance_of(own.signature.keys, near.keys, settings)
+        is_near = distance is not None and simhash.similar(distance, settings)
+        if near.likeness >= least or is_near:
+            apart = abs(own.moment - near.moment)
+            score = _score(near.likeness, overlap, apart, distance)
+            ranked.append(_one(own, near, score, overlap, apart, distance))
     ranked.sort(key=lambda one: (-one.score, one.apart, one.document.id))
     return ranked
 
 
-def _compared(own: _Own, near: Near, overlap: float, settings: Settings) -> Similar | None:
-    """None for what is about something else, as most is."""
-    distance = distance_of(own.signature.keys, near.keys, settings)
-    is_near = distance is not None and simhash.similar(distance, settings)
-    if near.likeness < _SHOWN_FROM * settings.similar_topic and not is_near:
-        return None
-    apart = abs(own.moment - near.moment)
+def _score(likeness: float, overlap: float, apart: int, distance: int | None) -> float:
     closeness = 0.0 if distance is None else max(0.0, 1 - distance / _UNRELATED)
-    evidence = near.likeness + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness
-    score = evidence * (_OLD + (1 - _OLD) / (1 + apart / _WEEK))
-    return _one(own, near, score, overlap, apart, distance)
+    evidence = likeness + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness
+    return evidence * (_OLD + (1 - _OLD) / (1 + apart / _WEEK))
 
 
 def _one(

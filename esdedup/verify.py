@@ -25,8 +25,6 @@ _SHORTEST_LEAD = 20
 # Of pairs that share .3 to .45 and are no copies (BASIL, Wikinews, Telegram contest) none shares so
 # much of a beginning: newsrooms write their own, and share quotations and background.
 _LEAD_SHARED = 0.45
-# A table of 8 kB, which stays in the nearest cache.
-_TABLE_BITS = 13
 
 
 def verify(
@@ -103,27 +101,16 @@ def alike(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:
 
 
 def dice_with_each(own: Hashes32, others: Sequence[Hashes32]) -> list[float]:
-    """Dice of one compared part with each of several, most of which share nothing with it.
-
-    A small table of the upper bits of its hashes leaves out nearly all that the others have; only
-    who has one of the rest is compared.
-    """
-    out = [0.0] * len(others)
-    if not len(own) or not others:
-        return out
-    table = np.zeros(1 << _TABLE_BITS, np.bool_)
-    table[own >> (32 - _TABLE_BITS)] = True
-    hashes = np.concatenate(others)
-    (maybe,) = table[hashes >> (32 - _TABLE_BITS)].nonzero()
-    suspects, in_order = hashes[maybe], np.sort(own)
-    shared = in_order.take(np.searchsorted(in_order, suspects), mode="clip") == suspects
-    if shared.any():
-        a = distinct(own)
-        ends = np.cumsum([len(other) for other in others])
-        for which in set(np.searchsorted(ends, maybe[shared], side="right").tolist()):
-            b = distinct(others[which])
-            out[which] = dice(count_shared(a, b), len(a), len(b))
-    return out
+    """Dice of one compared part with each of several, which mostly share nothing with it: then no
+    hash of its own is there twice when all are sorted together."""
+    together = np.concatenate([own, *others])
+    together.sort()
+    twice = together[1:][together[1:] == together[:-1]]
+    if not len(twice) or set(twice.tolist()).isdisjoint(own.tolist()):
+        return [0.0] * len(others)
+    a = distinct(own)
+    parts = [distinct(other) for other in others]
+    return [dice(count_shared(a, b), len(a), len(b)) for b in parts]
 
 
 def needed_overlap(old: Signature, new: Signature, settings: Settings) -> float:

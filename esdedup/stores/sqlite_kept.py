@@ -15,8 +15,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,19 +38,46 @@ _BLOCK_BITS = 16
 _IN_BLOCK = (1 << _BLOCK_BITS) - 1
 _TERM_BITS = np.uint64((1 << 64) - (1 << _BLOCK_BITS))
 
-# Rows of documents read at a time.
-_PART = 500
-# New rows of documents have the highest numbers, and the topic of an article goes with it.
-_UP_TO_DATE = """(SELECT max(seq) FROM documents) IS (SELECT max(seq) FROM topics)
-    AND (SELECT value FROM meta WHERE name = 'topics') IS ?"""
 # A cosine that any shared term exceeds.
 _ANY = 1e-12
 
 Rows = NDArray[np.int64]
-Places = NDArray[np.intp]
 Scores = NDArray[np.float64]
 _NO_ROWS: Rows = np.zeros(0, np.int64)
 _NO_SCORES: Scores = np.zeros(0)
+
+
+class _State(NamedTuple):
+    """What has been brought in: of topics the first and the last row, of documents the last, the
+    mark under which it was, and the terms of one article."""
+
+    first: int | None
+    last: int | None
+    last_written: int | None
+    mark: str | None
+    terms: bytes | None
+
+    @classmethod
+    def of(cls, db: sqlite3.Connection, id_: str = "", version: int = 0) -> _State:
+        row = db.execute(
+            """SELECT (SELECT min(seq) FROM topics), (SELECT max(seq) FROM topics),
+                      (SELECT max(seq) FROM documents),
+                      (SELECT value FROM meta WHERE name = 'topics'),
+                      (SELECT terms FROM documents AS d JOIN topics USING (seq)
+                       WHERE d.id = ? AND d.version = ?)""",
+            (id_, version),
+        ).fetchone()
+        return cls(*row)
+
+    def is_up_to_date(self, mark: str) -> bool:
+        """New rows have the highest numbers, and the topic of an article goes with it."""
+        return self.last == self.last_written and self.mark == mark
+
+    @property
+    def blocks(self) -> range:
+        if self.first is None or self.last is None:
+            return range(0)
+        return range(self.first >> _BLOCK_BITS, (self.last >> _BLOCK_BITS) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +93,7 @@ class SQLiteKeptTopics:
 
     def catch_up(self, mark: str, find: Find, seconds: float) -> bool:
         with self.errors():
-            if not _is_behind(self.db, mark):
+            if _State.of(self.db).is_up_to_date(mark):
                 return True
             with self._writing() as db:
                 return db is not None and _caught_up(db, mark, find, seconds)
@@ -95,26 +123,27 @@ class SQLiteKeptTopics:
 
     # --- questions -----------------------------------------------------------------------------
 
-    def topic_of(self, record: Record, mark: str) -> Topic | None:
+    def alike_to(self, record: Record, mark: str, asked: Alike) -> list[Near] | None:
         if not isinstance(record.version, int):  # of another store
             return None
-        with self.errors():
-            row = self.db.execute(
-                f"""SELECT t.terms FROM documents AS d JOIN topics AS t USING (seq)
-                    WHERE d.id = ? AND d.version = ? AND {_UP_TO_DATE}""",
-                (record.document.id, record.version, mark),
-            ).fetchone()
-        return None if row is None else _unpacked(row[0])
+        with self.errors(), self._one_state():
+            state = _State.of(self.db, record.document.id, record.version)
+            if not state.is_up_to_date(mark) or not state.terms:
+                return None
+            return self._alike(_unpacked(state.terms), state.blocks, asked)
 
     def alike(self, topic: Topic, asked: Alike) -> list[Near]:
         with self.errors(), self._one_state():
-            seqs, scores = self._scored(topic, asked.least)
-            found: list[Near] = []
-            # One more than wanted: the article itself is among them.
-            for best in _best_first(scores, asked.size + 1):
-                found += self._leaders(seqs[best].tolist(), scores[best].tolist(), asked)
-                if len(found) >= asked.size:
-                    break
+            return self._alike(topic, _State.of(self.db).blocks, asked)
+
+    def _alike(self, topic: Topic, blocks: range, asked: Alike) -> list[Near]:
+        seqs, scores = self._scored(topic, blocks, asked.least)
+        found: list[Near] = []
+        # One more than wanted: the article itself is among them.
+        for best in _best_first(seqs, scores, asked.size + 1):
+            found += self._leaders(best, asked)
+            if len(found) >= asked.size:
+                break
         return found[: asked.size]
 
     @contextmanager
@@ -135,50 +164,54 @@ class SQLiteKeptTopics:
         cursor.row_factory = None
         return cursor.execute(query, values).fetchall()
 
-    def _scored(self, topic: Topic, least: float) -> tuple[Rows, Scores]:
+    def _scored(self, topic: Topic, blocks: range, least: float) -> tuple[Rows, Scores]:
         """Articles with a cosine of at least that, in the order they came."""
-        first, last = self.db.execute(
-            "SELECT (SELECT min(seq) FROM topics), (SELECT max(seq) FROM topics)"
-        ).fetchone()
-        if first is None:
-            return _NO_ROWS, _NO_SCORES
         terms, weights = _numbers(topic), topic.weights.tolist()
         scored = []
-        for block in range(first >> _BLOCK_BITS, (last >> _BLOCK_BITS) + 1):
+        for block in blocks:
             places = (terms | block).tolist()
-            rows = self._rows(
-                f"SELECT place, articles FROM topic_terms WHERE place IN ({marks(places)})", places
-            )
+            rows = self._rows(_terms_query(len(places)), places)
             if rows:
                 weight_of = dict(zip(places, weights, strict=True))
-                asked = [weight_of[place] for place, _ in rows]
-                scored.append(_summed(block, asked, [articles for _, articles in rows], least))
+                found, articles = zip(*rows, strict=True)
+                scored.append(_summed(block, [weight_of[p] for p in found], articles, least))
         if len(scored) == 1:
             return scored[0]
         seqs, scores = zip((_NO_ROWS, _NO_SCORES), *scored, strict=True)
         return np.concatenate(seqs), np.concatenate(scores)
 
-    def _leaders(self, part: Sequence[int], scores: Sequence[float], asked: Alike) -> list[Near]:
+    def _leaders(self, best: dict[int, float], asked: Alike) -> list[Near]:
         """Those of them that lead a group in the span of time."""
-        found = {}
-        score_of = dict(zip(part, scores, strict=True))
-        for seq, rank, moment, group, story, shingles, keys, *document in self._rows(
-            f"""SELECT seq, rank, moment, "group", story, shingles,
-                       {"keys" if asked.keys else "NULL"}, {DOCUMENT_COLUMNS}
-                FROM documents WHERE seq IN ({marks(part)}) AND role != 'duplicate'
-                AND moment BETWEEN ? AND ? AND "group" != ? AND id != ?""",
-            (*part, asked.low, asked.high, asked.group, asked.id),
-        ):
-            found[seq] = Near(
+        found = {
+            seq: Near(
                 document=document_from(document),
-                likeness=score_of[seq],
+                likeness=best[seq],
                 moment=place_of(rank, moment),
                 group=group,
                 story=story,
                 shingles=unpack(shingles),
                 keys=json.loads(keys) if keys else {},
             )
-        return [found[seq] for seq in part if seq in found]
+            for seq, rank, moment, group, story, shingles, keys, *document in self._rows(
+                _leaders_query(len(best), asked.keys),
+                (*best, asked.low, asked.high, asked.group, asked.id),
+            )
+        }
+        return [found[seq] for seq in best if seq in found]
+
+
+@cache
+def _terms_query(count: int) -> str:
+    return f"SELECT place, articles FROM topic_terms WHERE place IN ({marks(range(count))})"
+
+
+@cache
+def _leaders_query(count: int, with_keys: bool) -> str:
+    return f"""
+        SELECT seq, rank, moment, "group", story, shingles, {"keys" if with_keys else "NULL"},
+               {DOCUMENT_COLUMNS}
+        FROM documents WHERE seq IN ({marks(range(count))}) AND role != 'duplicate'
+        AND moment BETWEEN ? AND ? AND "group" != ? AND id != ?"""
 
 
 def _summed(
@@ -186,42 +219,37 @@ def _summed(
 ) -> tuple[Rows, Scores]:
     """Articles of a block, by term: the weights asked for times their own."""
     entries = np.frombuffer(b"".join(articles), _ENTRY)
-    lengths = np.fromiter(map(len, articles), np.int64, len(articles))
-    weights = np.array(asked).repeat(lengths // _ENTRY.itemsize)
+    weights = np.array(asked).repeat([len(own) // _ENTRY.itemsize for own in articles])
     sums = np.bincount(entries["place"], weights * entries["weight"])
     (places,) = (sums >= max(least, _ANY)).nonzero()
     return places + (block << _BLOCK_BITS), sums[places].astype(np.float64, copy=False)
 
 
-def _best_first(scores: Scores, few: int) -> Iterator[Places]:
-    """Places of the highest scores, of equal ones the first: a few, which mostly is enough, then
-    the rest in parts."""
+def _best_first(seqs: Rows, scores: Scores, few: int) -> Iterator[dict[int, float]]:
+    """Articles by falling score, of equal ones the first: a few, which mostly is enough, then the
+    rest in parts."""
     if len(scores) <= few:
-        yield np.argsort(-scores, kind="stable")
+        yield _by_score(seqs, scores)
         return
     bar = np.partition(scores, -few)[-few]
     for which in (scores >= bar, scores < bar):
-        places = np.flatnonzero(which)
-        yield from _parts(places[np.argsort(-scores[places], kind="stable")])
+        ranked = _by_score(seqs[which], scores[which])
+        for part in chunks(list(ranked)):
+            yield {seq: ranked[seq] for seq in part}
 
 
-def _parts(places: Places) -> Iterator[Places]:
-    for start in range(0, len(places), _PART):
-        yield places[start : start + _PART]
+def _by_score(seqs: Rows, scores: Scores) -> dict[int, float]:
+    ranked = sorted(zip((-scores).tolist(), seqs.tolist(), strict=True))
+    return {seq: -score for score, seq in ranked}
 
 
 # --- writing -----------------------------------------------------------------------------------
 
 
-def _is_behind(db: sqlite3.Connection, mark: str) -> bool:
-    (is_up_to_date,) = db.execute(f"SELECT {_UP_TO_DATE}", (mark,)).fetchone()
-    return not is_up_to_date
-
-
 def _caught_up(db: sqlite3.Connection, mark: str, find: Find, seconds: float) -> bool:
     """Whether all could be brought in within the time; False also where others keep writing."""
     until = time.monotonic() + seconds
-    while _is_behind(db, mark):
+    while not _State.of(db).is_up_to_date(mark):
         if time.monotonic() > until:
             return False
         try:

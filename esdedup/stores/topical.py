@@ -70,8 +70,9 @@ class KeptTopics(Protocol):
         """Bring in what was written since the last time; False where that takes longer, or
         nothing can be written now. Topics under another mark are thrown away first."""
 
-    def topic_of(self, record: Record, mark: str) -> Topic | None:
-        """None where not all is brought in, or the store has another version of it, or none."""
+    def alike_to(self, record: Record, mark: str, asked: Alike) -> list[Near] | None:
+        """`alike` to what is kept of this article; None where not all is brought in, or the store
+        has another version of it, or it is about nothing."""
 
     def alike(self, topic: Topic, asked: Alike) -> list[Near]:
         """The most alike first, of equals the one that was stored first."""
