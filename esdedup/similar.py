@@ -30,7 +30,7 @@ from esdedup.signing import Signed, prepare
 from esdedup.stores import Probe, Record, Store
 from esdedup.stores.topical import Alike, Asked, KeptTopics, Near
 from esdedup.text import fold
-from esdedup.topics import likeness, mark_of, named, topics
+from esdedup.topics import likeness, mark_of, named, topic_and_names, topics
 from esdedup.verify import dice_with_each, verify
 
 # Words asked for, the weightiest of the article.
@@ -205,7 +205,7 @@ def _by_kept_topics(
     by_distance = "simhash" in settings.methods
     asked = Alike(
         # Of those below, the near ones by simhash are shown.
-        least=0.0 if by_distance else _SHOWN_FROM * settings.similar_topic,
+        least=0.0 if by_distance else _least(settings),
         low=max(-_EVER, own.moment - span),
         high=min(_EVER, own.moment + span),
         group=own.group,
@@ -224,26 +224,33 @@ def _by_kept_topics(
 def _by_words(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
     """Of the articles that full-text search brings those most alike."""
     settings = store.settings
-    words = list(named(own.document, settings, _WORDS).values())
-    if not words:
+    first, names = topic_and_names(own.document, settings, _WORDS)
+    if not names:
         return [], [_NO_WORDS]
     asked = Asked(
-        words,
+        list(names.values()),
         low=max(-_EVER, own.moment - span),
         high=min(_EVER, own.moment + span),
         group=own.group,
         size=_looked_at(size),
     )
-    records = {r.document.id: r for r in store.topical(asked)}
-    records.pop(own.document.id, None)
-    first, *others = topics([own.document, *(r.document for r in records.values())], settings)
-    found = [
-        _near(record, likeness(first, topic))
-        for record, topic in zip(records.values(), others, strict=True)
-    ]
+    others = [one for one in store.topical(asked) if one.document.id != own.document.id]
+    likenesses = [likeness(first, t) for t in topics([o.document for o in others], settings)]
+    # Of those below, the near ones by simhash are shown.
+    least = 0.0 if "simhash" in settings.methods else _least(settings)
+    records = {
+        one.document.id: (one.record(), like)
+        for one, like in zip(others, likenesses, strict=True)
+        if like >= least
+    }
+    found = [_near(record, like) for record, like in records.values()]
     if not own.group:
-        found = _without_copies(own, found, records, settings)
+        found = _without_copies(own, found, {i: r for i, (r, _) in records.items()}, settings)
     return _ranked(own, found, settings), []
+
+
+def _least(settings: Settings) -> float:
+    return _SHOWN_FROM * settings.similar_topic
 
 
 def _looked_at(size: int) -> int:
@@ -282,7 +289,7 @@ def _evidence(own: _Own, record: Record, settings: Settings) -> Evidence:
 def _ranked(own: _Own, found: Sequence[Near], settings: Settings) -> list[Similar]:
     """Without what is about something else."""
     overlaps = dice_with_each(own.signature.shingles, [near.shingles for near in found])
-    least = _SHOWN_FROM * settings.similar_topic
+    least = _least(settings)
     ranked = []
     for near, overlap in zip(found, overlaps, strict=True):
         distance = distance_of(own.signature.keys, near.keys, settings)

@@ -178,15 +178,22 @@ def _weightiest(hashes: Hashes, weights: NDArray[np.float64]) -> Topic:
 
 def named(document: Document, settings: Settings, most: int = TERMS) -> dict[int, str]:
     """The terms of an article, the weightiest first, each by the first word that stands for it."""
+    return topic_and_names(document, settings, most)[1]
+
+
+def topic_and_names(
+    document: Document, settings: Settings, most: int = TERMS
+) -> tuple[Topic, dict[int, str]]:
+    """What an article is about, and its weightiest terms as `named` has them."""
     batch = Batch([_beginning(document)], settings)
     (topic,) = _topics(batch)
     order = np.lexsort((topic.terms, -topic.weights))
     terms = topic.terms[order[:most]].tolist()
     if is_known(batch.term_languages[0]):
         hashes = batch.terms.hashes[batch.terms.numbers]
-        return {term: batch.mixed_tokens.word(int(p)) for term, p in _first(hashes, terms)}
+        return topic, {term: batch.mixed_tokens.word(int(p)) for term, p in _first(hashes, terms)}
     hashes = mix(batch.mixed_tokens.shingles(2))
-    return {term: _pair(batch, p) for term, p in _first(hashes, terms)}
+    return topic, {term: _pair(batch, p) for term, p in _first(hashes, terms)}
 
 
 def _first(hashes: Hashes, terms: Sequence[int]) -> list[tuple[int, int]]:

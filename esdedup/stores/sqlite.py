@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -57,7 +58,7 @@ from esdedup.stores.sqlite_health import MISPLACED, TOPICS_OF_NOBODY, SQLiteHeal
 from esdedup.stores.sqlite_kept import SQLiteKeptTopics, forget
 from esdedup.stores.sqlite_search import SQLiteSearch
 from esdedup.stores.sqlite_topics import SQLiteTopics
-from esdedup.stores.topical import Asked, Clock
+from esdedup.stores.topical import Asked, Clock, Found
 
 _T = TypeVar("_T")
 # Row numbers in 8 bytes each: a key that many articles share must not fill the memory.
@@ -509,8 +510,8 @@ class SQLiteStore:
     def _topics(self) -> SQLiteTopics:
         return SQLiteTopics(self._db, self._errors, self.get_many)
 
-    def topical(self, asked: Asked) -> list[Record]:
-        return self._topics.topical(asked)
+    def topical(self, asked: Asked) -> list[Found]:
+        return [Found(r.document, partial(_itself, r)) for r in self._topics.topical(asked)]
 
     @property
     def kept_topics(self) -> SQLiteKeptTopics:
@@ -576,6 +577,10 @@ class SQLiteStore:
         # A document without its keys has them in its own row: written again, it gets them back.
         self.put_many(list(self.get_many(broken).values()))
         return broken
+
+
+def _itself(record: Record) -> Record:
+    return record
 
 
 def _numbers(probe: Probe) -> Numbers:
