@@ -32,6 +32,8 @@ from esdedup.stores.topical import Alike, Find, Near
 _BATCH = 1_000
 # Others may be writing just now, batch after batch: then the question is answered without.
 _PATIENCE_MS = 250
+# What SQLite says where others keep writing, or there is no room: a question needs neither.
+_CANNOT_WRITE = ("locked", "busy", "full", "readonly")
 # An article in its block, and the weight the term has in it.
 _ENTRY = np.dtype([("place", "<u2"), ("weight", "<f4")])
 _BLOCK_BITS = 16
@@ -247,8 +249,8 @@ def _by_score(seqs: Rows, scores: Scores) -> dict[int, float]:
 
 
 def _caught_up(db: sqlite3.Connection, mark: str, find: Find, seconds: float) -> bool:
-    """Whether all could be brought in within the time; False also where others keep writing."""
-    until = time.monotonic() + seconds
+    """Whether all could be brought in within the time."""
+    until, is_part_of_another = time.monotonic() + seconds, db.in_transaction
     while not _State.of(db).is_up_to_date(mark):
         if time.monotonic() > until:
             return False
@@ -256,9 +258,9 @@ def _caught_up(db: sqlite3.Connection, mark: str, find: Find, seconds: float) ->
             with _transaction(db):
                 _bring_in_some(db, mark, find)
         except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
-                return False
-            raise
+            if is_part_of_another or not any(word in str(error) for word in _CANNOT_WRITE):
+                raise
+            return False
     return True
 
 

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from esdedup.errors import StoreUnavailable
 from esdedup.model import Document, Topic
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
@@ -267,6 +268,17 @@ def test_where_it_takes_too_long_words_answer(file: Path, monkeypatch: pytest.Mo
         assert ids_of(similar(news, "ferry0")) == FERRIES
         assert kept_in(file) == 0
         assert ids_of(similar(news, "garden0")) == {"garden1", "garden2"}
+
+
+def test_where_there_is_no_room_words_answer(file: Path) -> None:
+    with Deduplicator.open(str(file)) as news:
+        list(news.add_many(Document(id=f"strike{n}", text=story("strike", n)) for n in range(80)))
+        (pages,) = kept_by(news).db.execute("PRAGMA page_count").fetchone()
+        kept_by(news).db.execute(f"PRAGMA max_page_count = {pages}")
+        assert ids_of(similar(news, "ferry0")) == FERRIES
+        with pytest.raises(StoreUnavailable, match="Make room"), news.store.transaction():
+            similar(news, "ferry0")
+    assert kept_in(file) == 0
 
 
 def test_interrupted_it_goes_on_where_it_was(file: Path) -> None:
