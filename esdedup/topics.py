@@ -57,7 +57,7 @@ def topics(documents: Sequence[Document], settings: Settings) -> list[Topic]:
             for start in range(0, len(documents), _MANY)
             for topic in topics(documents[start : start + _MANY], settings)
         ]
-    return _topics(Batch([_beginning(document) for document in documents], settings))
+    return _topics(Batch(documents, settings, CHARACTERS))
 
 
 def _topics(batch: Batch) -> list[Topic]:
@@ -69,19 +69,6 @@ def _topics(batch: Batch) -> list[Topic]:
     for place in np.flatnonzero(~known).tolist():
         out[place] = _of_pairs(batch, place)
     return out
-
-
-def _beginning(document: Document) -> Document:
-    if len(document.text) <= CHARACTERS:
-        return document
-    return Document(
-        document.id,
-        document.title,
-        document.text[:CHARACTERS],
-        document.url,
-        document.source,
-        document.lang,
-    )
 
 
 def likeness(a: Topic, b: Topic) -> float:
@@ -185,7 +172,7 @@ def topic_and_names(
     document: Document, settings: Settings, most: int = TERMS
 ) -> tuple[Topic, dict[int, str]]:
     """What an article is about, and its weightiest terms as `named` has them."""
-    batch = Batch([_beginning(document)], settings)
+    batch = Batch([document], settings, CHARACTERS)
     (topic,) = _topics(batch)
     order = np.lexsort((topic.terms, -topic.weights))
     terms = topic.terms[order[:most]].tolist()
