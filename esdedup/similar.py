@@ -1,9 +1,10 @@
 """Similar news: articles about the same thing that are no copies (paper 001, section 2.3.1).
 
-The store's full-text search brings articles with the same rare words; everything that is stored
-of two articles then ranks them: their terms, what they share word for word, the distance of their
-fingerprints where simhash is on, and how far apart in time they are. Under the paper's preset the
-distance alone decides: more than 3 and fewer than 8 bits.
+A store that keeps what its articles are about brings those most alike, the full-text search of any
+other those with the same rare words; everything that is stored of two articles then ranks them:
+their terms, what they share word for word, the distance of their fingerprints where simhash is on,
+and how far apart in time they are. Under the paper's preset the distance alone decides: more than 3
+and fewer than 8 bits.
 """
 
 from __future__ import annotations

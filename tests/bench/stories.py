@@ -37,7 +37,7 @@ from tests.servers import start
 _DAY = datetime(2024, 3, 1, tzinfo=UTC)
 _ARTICLES = 10_000
 _ASKED = 100
-_ASKED_BEFORE = 20
+_ASKED_BEFORE = 50
 _ON_CLUSTER = 5_000
 
 
