@@ -390,3 +390,15 @@ def pack(hashes: Hashes32) -> bytes:
 
 def unpack(blob: bytes) -> Hashes32:
     return np.frombuffer(blob, dtype="<u4").astype(np.uint32, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topic:
+    """What an article is about, its weightiest terms: hashes in rising order, weights of length
+    1."""
+
+    terms: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+
+
+NO_TOPIC = Topic(np.zeros(0, np.uint64), np.zeros(0, np.float32))

@@ -1,27 +1,38 @@
 """Similar news: articles about the same thing that are no copies (paper 001, section 2.3.1).
 
-The store's full-text search brings articles with the same rare words; everything that is stored
-of two articles then ranks them: their terms, what they share word for word, the distance of their
-fingerprints where simhash is on, and how far apart in time they are. Under the paper's preset the
-distance alone decides: more than 3 and fewer than 8 bits.
+A store that keeps what its articles are about brings those most alike, the full-text search of any
+other those with the same rare words; everything that is stored of two articles then ranks them:
+their terms, what they share word for word, the distance of their fingerprints where simhash is on,
+and how far apart in time they are. Under the paper's preset the distance alone decides: more than 3
+and fewer than 8 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 from esdedup.errors import SettingsError
 from esdedup.methods import simhash
-from esdedup.model import JSON, Document, Failure, Hashes32, Order, Signature, iso
+from esdedup.model import (
+    JSON,
+    Document,
+    Evidence,
+    Failure,
+    Order,
+    Signature,
+    Topic,
+    iso,
+)
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
 from esdedup.stores import Probe, Record, Store
-from esdedup.stores.topical import Asked
+from esdedup.stores.topical import Alike, Asked, KeptTopics, Near
 from esdedup.text import fold
-from esdedup.topics import Topic, likeness, named, topics
-from esdedup.verify import count_shared, dice, distinct, verify
+from esdedup.topics import likeness, mark_of, named, topic_and_names, topics
+from esdedup.verify import dice_with_each, verify
 
 # Words asked for, the weightiest of the article.
 _WORDS = 8
@@ -40,6 +51,10 @@ _WEEK = 7 * 86_400_000_000
 # Bits in which two unrelated texts differ.
 _UNRELATED = 32
 _SHOWN_TERMS = 8
+# What is given to bring the kept topics up to date, before a question is answered without them.
+_SECONDS = 1.0
+_NO_WORDS = "the article has no words that tell what it is about"
+Keys = Mapping[str, Sequence[str]]
 _END: Order = (1 << 61, "")
 _EVER = 1 << 62
 
@@ -104,6 +119,7 @@ class _Own:
     moment: int
     group: str
     story: str
+    record: Record | None = None  # of an article that is stored
 
 
 def similar_to_record(
@@ -116,7 +132,14 @@ def similar_to_record(
 ) -> SimilarNews:
     """News similar to a stored article."""
     decision = record.decision
-    own = _Own(record.document, record.signature, record.order[0], decision.group, decision.story)
+    own = _Own(
+        record.document,
+        record.signature,
+        record.order[0],
+        decision.group,
+        decision.story,
+        record,
+    )
     return _similar(own, store, size, window, explain)
 
 
@@ -165,83 +188,146 @@ def _similar(
 
 
 def _by_evidence(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
-    words = list(named(own.document, store.settings, _WORDS).values())
-    if not words:
-        return [], ["the article has no words that tell what it is about"]
-    asked = Asked(
-        words,
+    kept = store.kept_topics
+    found = _by_kept_topics(own, kept, store.settings, span, size) if kept is not None else None
+    if found is None:
+        return _by_words(own, store, span, size)
+    if not own.group:
+        records = store.get_many(one.document.id for one in found)
+        found = _without_copies(own, found, records, store.settings)
+    return _ranked(own, found, store.settings), []
+
+
+def _by_kept_topics(
+    own: _Own, kept: KeptTopics, settings: Settings, span: int, size: int
+) -> list[Near] | None:
+    """Of all articles those most alike; None where the kept topics cannot be brought up to date,
+    or the article is about nothing."""
+    by_distance = "simhash" in settings.methods
+    asked = Alike(
+        # Of those below, the near ones by simhash are shown.
+        least=0.0 if by_distance else _least(settings),
         low=max(-_EVER, own.moment - span),
         high=min(_EVER, own.moment + span),
         group=own.group,
-        size=min(_LOOKED_AT * size, _MOST_LOOKED_AT),
+        id=own.document.id,
+        size=_looked_at(size),
+        keys=by_distance,
     )
-    records = [r for r in store.topical(asked) if r.document.id != own.document.id]
-    found = [one for one in _ranked(own, records, store.settings) if one is not None]
-    found.sort(key=lambda one: (-one.score, one.apart, one.document.id))
-    return found, []
+    mark, record = mark_of(settings), own.record
+    found = kept.alike_to(record, mark, asked) if record is not None else None
+    if found is None and kept.catch_up(mark, partial(topics, settings=settings), _SECONDS):
+        (topic,) = topics([own.document], settings)
+        found = kept.alike(topic, asked) if len(topic.terms) else None
+    return found
 
 
-def _ranked(own: _Own, records: Sequence[Record], settings: Settings) -> list[Similar | None]:
-    first, *others = topics([own.document, *(r.document for r in records)], settings)
-    shingles = distinct(own.signature.shingles)
+def _by_words(own: _Own, store: Store, span: int, size: int) -> tuple[list[Similar], list[str]]:
+    """Of the articles that full-text search brings those most alike."""
+    settings = store.settings
+    first, names = topic_and_names(own.document, settings, _WORDS)
+    if not names:
+        return [], [_NO_WORDS]
+    asked = Asked(
+        list(names.values()),
+        low=max(-_EVER, own.moment - span),
+        high=min(_EVER, own.moment + span),
+        group=own.group,
+        size=_looked_at(size),
+    )
+    others = [one for one in store.topical(asked) if one.document.id != own.document.id]
+    likenesses = [likeness(first, t) for t in topics([o.document for o in others], settings)]
+    # Of those below, the near ones by simhash are shown.
+    least = 0.0 if "simhash" in settings.methods else _least(settings)
+    records = {
+        one.document.id: (one.record(), like)
+        for one, like in zip(others, likenesses, strict=True)
+        if like >= least
+    }
+    found = [_near(record, like) for record, like in records.values()]
+    if not own.group:
+        found = _without_copies(own, found, {i: r for i, (r, _) in records.items()}, settings)
+    return _ranked(own, found, settings), []
+
+
+def _least(settings: Settings) -> float:
+    return _SHOWN_FROM * settings.similar_topic
+
+
+def _looked_at(size: int) -> int:
+    return min(_LOOKED_AT * size, _MOST_LOOKED_AT)
+
+
+def _near(record: Record, likeness: float) -> Near:
+    decision, signature = record.decision, record.signature
+    return Near(
+        document=record.document,
+        likeness=likeness,
+        moment=record.order[0],
+        group=decision.group,
+        story=decision.story,
+        shingles=signature.shingles,
+        keys=signature.keys,
+    )
+
+
+def _without_copies(
+    own: _Own, found: Sequence[Near], records: Mapping[str, Record], settings: Settings
+) -> list[Near]:
+    """Of a text that is not stored, what it copies is not known yet."""
     return [
-        _compared(own, shingles, record, likeness(first, topic), settings)
-        for record, topic in zip(records, others, strict=True)
+        one
+        for one in found
+        if (record := records.get(one.document.id)) is not None
+        and _evidence(own, record, settings).verdict != "duplicate"
     ]
 
 
-def _compared(
-    own: _Own, shingles: Hashes32, record: Record, topic: float, settings: Settings
-) -> Similar | None:
-    """None for what is about something else, as most is, and for a copy."""
-    signature = record.signature
-    distance = distance_of(own.signature, signature, settings)
-    near = distance is not None and simhash.similar(distance, settings)
-    if topic < _SHOWN_FROM * settings.similar_topic and not near:
-        return None
-    if not own.group and _is_copy(own, record, settings):
-        return None
-    a, b = shingles, distinct(signature.shingles)
-    overlap = dice(count_shared(a, b), len(a), len(b)) if len(a) and len(b) else 0.0
-    apart = abs(own.moment - record.order[0])
+def _evidence(own: _Own, record: Record, settings: Settings) -> Evidence:
+    return verify(record.document.id, record.signature, own.signature, settings)
+
+
+def _ranked(own: _Own, found: Sequence[Near], settings: Settings) -> list[Similar]:
+    """Without what is about something else."""
+    overlaps = dice_with_each(own.signature.shingles, [near.shingles for near in found])
+    least = _least(settings)
+    ranked = []
+    for near, overlap in zip(found, overlaps, strict=True):
+        distance = distance_of(own.signature.keys, near.keys, settings)
+        is_near = distance is not None and simhash.similar(distance, settings)
+        if near.likeness >= least or is_near:
+            apart = abs(own.moment - near.moment)
+            score = _score(near.likeness, overlap, apart, distance)
+            ranked.append(_one(own, near, score, overlap, apart, distance))
+    ranked.sort(key=lambda one: (-one.score, one.apart, one.document.id))
+    return ranked
+
+
+def _score(likeness: float, overlap: float, apart: int, distance: int | None) -> float:
     closeness = 0.0 if distance is None else max(0.0, 1 - distance / _UNRELATED)
-    evidence = topic + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness
-    score = evidence * (_OLD + (1 - _OLD) / (1 + apart / _WEEK))
-    return _one(own, record, score, topic, overlap, apart, distance)
-
-
-def _is_copy(own: _Own, record: Record, settings: Settings) -> bool:
-    """Of a text that is not stored, what it copies is not known yet."""
-    evidence = verify(record.document.id, record.signature, own.signature, settings)
-    return evidence.verdict == "duplicate"
+    evidence = likeness + _OVERLAP_WEIGHT * overlap + _DISTANCE_WEIGHT * closeness
+    return evidence * (_OLD + (1 - _OLD) / (1 + apart / _WEEK))
 
 
 def _one(
-    own: _Own,
-    record: Record,
-    score: float,
-    topic: float,
-    overlap: float,
-    apart: int,
-    distance: int | None,
+    own: _Own, near: Near, score: float, overlap: float, apart: int, distance: int | None
 ) -> Similar:
-    decision = record.decision
     return Similar(
-        document=record.document,
-        group=decision.group,
-        story=decision.story,
+        document=near.document,
+        group=near.group,
+        story=near.story,
         score=score,
-        topic=topic,
+        topic=near.likeness,
         overlap=overlap,
         apart=apart,
         distance=distance,
-        is_update=bool(own.story) and own.story == decision.story,
+        is_update=bool(own.story) and own.story == near.story,
     )
 
 
-def distance_of(a: Signature, b: Signature, settings: Settings) -> int | None:
+def distance_of(a: Keys, b: Keys, settings: Settings) -> int | None:
     """Bits in which the fingerprints differ; None where simhash did not sign both."""
-    one, other = a.keys.get("simhash"), b.keys.get("simhash")
+    one, other = a.get("simhash"), b.get("simhash")
     if not one or not other or "simhash" not in settings.methods:
         return None
     return int(simhash.compare(one, other, settings))
@@ -264,12 +350,13 @@ def _by_simhash(own: _Own, store: Store, span: int) -> tuple[list[Similar], list
     (candidates,) = store.candidates_many([probe])
     best: dict[str, Similar] = {}
     for record in store.get_many(c.id for c in candidates).values():
-        distance = distance_of(own.signature, record.signature, settings)
+        distance = distance_of(own.signature.keys, record.signature.keys, settings)
         apart = abs(own.moment - record.order[0])
         if distance is None or record.decision.group == own.group or apart > span:
             continue
         if simhash.similar(distance, settings):
-            one = _one(own, record, 1 - distance / simhash.BITS, 0.0, 0.0, apart, distance)
+            near = _near(record, likeness=0.0)
+            one = _one(own, near, 1 - distance / simhash.BITS, 0.0, apart, distance)
             known = best.get(one.group)
             if known is None or _nearest(one) < _nearest(known):
                 best[one.group] = one

@@ -7,14 +7,13 @@ from what else is in a store, so that the same two articles are as alike everywh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esdedup.hashing import Hashes, mix
 from esdedup.methods.batch import Batch
-from esdedup.model import Document
+from esdedup.model import NO_TOPIC, Document, Topic
 from esdedup.settings import Settings
 from esdedup.text import UNSPACED
 from esdedup.words import is_known
@@ -31,18 +30,17 @@ _TITLE = 3
 # Texts read at once.
 _MANY = 2_000
 
-Weights = NDArray[np.float32]
+# Raised whenever a text has other terms or weights than before: what is kept is made again.
+_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Topic:
-    """The weightiest terms of an article: hashes in rising order, weights of length 1."""
-
-    terms: Hashes
-    weights: Weights
-
-
-NOTHING = Topic(np.zeros(0, np.uint64), np.zeros(0, np.float32))
+def mark_of(settings: Settings) -> str:
+    """All that topics depend on besides the texts: those under another mark are not comparable."""
+    words = settings.words_version if settings.words_file else "-"
+    left_out = ""
+    if settings.leave_out_boilerplate:
+        left_out = f" {settings.boilerplate_share} {settings.boilerplate_stories}"
+    return f"{_VERSION} {TERMS} {CHARACTERS} {settings.signed_text} {words}{left_out}"
 
 
 def topics(documents: Sequence[Document], settings: Settings) -> list[Topic]:
@@ -59,31 +57,18 @@ def topics(documents: Sequence[Document], settings: Settings) -> list[Topic]:
             for start in range(0, len(documents), _MANY)
             for topic in topics(documents[start : start + _MANY], settings)
         ]
-    return _topics(Batch([_beginning(document) for document in documents], settings))
+    return _topics(Batch(documents, settings, CHARACTERS))
 
 
 def _topics(batch: Batch) -> list[Topic]:
     codes = {code: is_known(code) for code in set(batch.term_languages)}
     known = np.array([codes[code] for code in batch.term_languages])
-    out = [NOTHING] * len(batch.documents)
+    out = [NO_TOPIC] * len(batch.documents)
     if known.any():
         _of_words(batch, known, out)
     for place in np.flatnonzero(~known).tolist():
         out[place] = _of_pairs(batch, place)
     return out
-
-
-def _beginning(document: Document) -> Document:
-    if len(document.text) <= CHARACTERS:
-        return document
-    return Document(
-        document.id,
-        document.title,
-        document.text[:CHARACTERS],
-        document.url,
-        document.source,
-        document.lang,
-    )
 
 
 def likeness(a: Topic, b: Topic) -> float:
@@ -166,7 +151,7 @@ def _of_pairs(batch: Batch, place: int) -> Topic:
 
 def _weightiest(hashes: Hashes, weights: NDArray[np.float64]) -> Topic:
     if not len(hashes):
-        return NOTHING
+        return NO_TOPIC
     if len(hashes) > TERMS:
         best = np.lexsort((hashes, -weights))[:TERMS]
         hashes, weights = hashes[best], weights[best]
@@ -180,15 +165,22 @@ def _weightiest(hashes: Hashes, weights: NDArray[np.float64]) -> Topic:
 
 def named(document: Document, settings: Settings, most: int = TERMS) -> dict[int, str]:
     """The terms of an article, the weightiest first, each by the first word that stands for it."""
-    batch = Batch([_beginning(document)], settings)
+    return topic_and_names(document, settings, most)[1]
+
+
+def topic_and_names(
+    document: Document, settings: Settings, most: int = TERMS
+) -> tuple[Topic, dict[int, str]]:
+    """What an article is about, and its weightiest terms as `named` has them."""
+    batch = Batch([document], settings, CHARACTERS)
     (topic,) = _topics(batch)
     order = np.lexsort((topic.terms, -topic.weights))
     terms = topic.terms[order[:most]].tolist()
     if is_known(batch.term_languages[0]):
         hashes = batch.terms.hashes[batch.terms.numbers]
-        return {term: batch.mixed_tokens.word(int(p)) for term, p in _first(hashes, terms)}
+        return topic, {term: batch.mixed_tokens.word(int(p)) for term, p in _first(hashes, terms)}
     hashes = mix(batch.mixed_tokens.shingles(2))
-    return {term: _pair(batch, p) for term, p in _first(hashes, terms)}
+    return topic, {term: _pair(batch, p) for term, p in _first(hashes, terms)}
 
 
 def _first(hashes: Hashes, terms: Sequence[int]) -> list[tuple[int, int]]:

@@ -100,6 +100,19 @@ def alike(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:
     return out
 
 
+def dice_with_each(own: Hashes32, others: Sequence[Hashes32]) -> list[float]:
+    """Dice of one compared part with each of several, which mostly share nothing with it: then no
+    hash of its own is there twice when all are sorted together."""
+    together = np.concatenate([own, *others])
+    together.sort()
+    twice = together[1:][together[1:] == together[:-1]]
+    if not len(twice) or set(twice.tolist()).isdisjoint(own.tolist()):
+        return [0.0] * len(others)
+    a = distinct(own)
+    parts = [distinct(other) for other in others]
+    return [dice(count_shared(a, b), len(a), len(b)) for b in parts]
+
+
 def needed_overlap(old: Signature, new: Signature, settings: Settings) -> float:
     """What the overlap must be above: half at least where one text is clearly longer.
 

@@ -14,7 +14,7 @@ import re
 import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -71,6 +71,7 @@ class Language:
         return Term(stem, self.rarities.get(stem, RAREST), word in self.stop_words)
 
 
+@lru_cache(maxsize=1024)  # pages say anything
 def primary(code: str | None) -> str:
     """`en` of `en-GB` or `EN_us`; empty where there is no language."""
     first = (code or "").replace("_", "-").split("-")[0].strip().lower()

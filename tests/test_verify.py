@@ -16,7 +16,7 @@ from esdedup.model import Signature
 from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
 from esdedup.settings.table import Measure
-from esdedup.verify import alike, count_shared, verify
+from esdedup.verify import alike, count_shared, dice_with_each, verify
 
 PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")
 MORE_PEOPLE = NumberContext("17", "count", "coastguard said", "people killed ferry")
@@ -47,6 +47,17 @@ def test_measures(measure: Measure, overlap: float) -> None:
 def test_shared_hashes_are_the_intersection(a: set[int], b: set[int]) -> None:
     one, other = (np.array(sorted(s), np.uint32) for s in (a, b))
     assert count_shared(one, other) == len(a & b)
+
+
+_few_hashes = st.lists(st.integers(0, 2**32 - 1) | st.integers(0, 9), max_size=12)
+
+
+@given(_few_hashes, st.lists(_few_hashes, max_size=5))
+def test_dice_with_each_of_several(own: list[int], others: list[list[int]]) -> None:
+    found = dice_with_each(np.array(own, np.uint32), [np.array(o, np.uint32) for o in others])
+    a = set(own)
+    expected = [2 * len(a & set(o)) / (len(a) + len(set(o))) if a and o else 0.0 for o in others]
+    assert found == expected
 
 
 def test_evidence_names_measure_thresholds_and_collisions() -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from esdedup.model import JSON, iso
-from esdedup.topics import NOTHING, Topic
+from esdedup.model import JSON, NO_TOPIC, Topic, iso
 
 ChangeKind = Literal["opened", "grown", "merged", "renamed", "ended", "withdrawn"]
 
@@ -25,7 +24,7 @@ class Item:
     group: str
     story: str
     source: str
-    topic: Topic = NOTHING
+    topic: Topic = NO_TOPIC
     fingerprint: int | None = None
 
     @property

@@ -24,10 +24,13 @@ class Batch:
 
     documents: Sequence[Document]
     settings: Settings
+    characters: int | None = None  # of each body, where not all of it is read
 
     @cached_property
     def texts(self) -> list[str]:
-        return [signed_text(document, self.settings) for document in self.documents]
+        return [
+            signed_text(document, self.settings, self.characters) for document in self.documents
+        ]
 
     @cached_property
     def tokens(self) -> Tokens:
@@ -99,12 +102,12 @@ class Batch:
         return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
-def signed_text(document: Document, settings: Settings) -> str:
+def signed_text(document: Document, settings: Settings, characters: int | None = None) -> str:
     """Title and body trimmed and joined, or the body alone.
 
     A body that begins with the title, as extraction from some pages leaves it, has it already.
     """
-    title, body = document.title.strip(), document.text.strip()
+    title, body = document.title.strip(), document.text[:characters].strip()
     if settings.signed_text == "body" or not title or body.startswith(title):
         return body
     return f"{title}\n{body}" if body else title

@@ -21,7 +21,7 @@ from esdedup.searching.results import Facet, Members, Section, StoryPage
 from esdedup.settings import Settings
 
 if TYPE_CHECKING:
-    from esdedup.stores.topical import Asked, Clock
+    from esdedup.stores.topical import Asked, Clock, Found, KeptTopics
 
 # Evidence that is stored with a decision: the match and the runner-ups.
 KEPT_EVIDENCE = 3
@@ -221,8 +221,12 @@ class Store(Protocol):
     ) -> SearchResult: ...
     @property
     def finder(self) -> Finder: ...
-    def topical(self, asked: Asked) -> list[Record]:
+    def topical(self, asked: Asked) -> list[Found]:
         """Leaders that have any of the words, those with most and the rarest first."""
+
+    @property
+    def kept_topics(self) -> KeptTopics | None:
+        """What its articles are about, where the store can keep that; a cluster cannot."""
 
     def in_order(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         """All documents from a moment on, some at a time, by that time and then by id."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 from esdedup.corrections import Corrections
@@ -39,7 +40,7 @@ from esdedup.stores.index import Index
 from esdedup.stores.neighbours import Neighbours
 from esdedup.stores.quarantine import Quarantine
 from esdedup.stores.searches import Searches, chunks
-from esdedup.stores.topical import Asked, Clock
+from esdedup.stores.topical import Asked, Clock, Found
 from esdedup.stores.words_of_people import WordsOfPeople
 from esdedup.stores.writers import POSITION_FIELDS, Mark, Position, position_of
 
@@ -452,11 +453,23 @@ class ClusterStore:
         options = fold_options(fold, size, offset)
         return SearchResult.of(self.finder.search(Query(words=query), options))
 
-    def topical(self, asked: Asked) -> list[Record]:
+    def topical(self, asked: Asked) -> list[Found]:
         if not asked.words:
             return []
-        (answer,) = self.searches.many([topical.topical_search(asked, self.names)])
-        return [self._record(hit) for hit in answer["hits"]["hits"]]
+        # The same question meets the same copies of the shards, and so the same order of ties.
+        search, preference = topical.topical_search(asked, self.names), " ".join(asked.words)
+        return [
+            Found(
+                bodies.document_from(hit["_id"], hit["_source"], self.names),
+                partial(self._record, hit),
+            )
+            for hit in self.searches.one(search, preference)["hits"]["hits"]
+        ]
+
+    @property
+    def kept_topics(self) -> None:
+        """Its full-text index answers as quickly."""
+        return None
 
     def in_order(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         since = iso(datetime.fromtimestamp(max(0, low) // 1_000_000, UTC))

@@ -37,8 +37,10 @@ _MANY = 500
 _SKETCH = re.compile("(?:s[0-9]{2}:[0-9a-f]{12})+")
 _LENGTH = 16  # of such a key
 
+_DOCUMENT_COLUMNS = ("id", "title", "text", "url", "source", "lang", "published", "extra")
+DOCUMENT_COLUMNS = ", ".join(_DOCUMENT_COLUMNS)
 RECORD_COLUMNS = (
-    "id, title, text, url, source, lang, published, extra, first_seen, moment, role, "
+    f"{DOCUMENT_COLUMNS}, first_seen, moment, role, "
     '"group", story, parent, score, method, reason, evidence, format, keys, shingles, words, '
     "exact, numbers, signed_lang, version, kept, branch, rank"
 )
@@ -120,19 +122,25 @@ def decision_columns(decision: Decision) -> tuple[Any, ...]:
     )
 
 
+def document_from(columns: Sequence[Any]) -> Document:
+    """Of DOCUMENT_COLUMNS."""
+    id_, title, text, url, source, lang, published, extra = columns
+    return Document(
+        id=id_,
+        title=title,
+        text=text,
+        url=url,
+        source=source,
+        lang=lang,
+        published=parse_time(published),
+        extra=json.loads(extra) if extra else {},
+    )
+
+
 def record_from(row: sqlite3.Row) -> Record:
     evidence = tuple(Evidence.from_json(e) for e in json.loads(row["evidence"]))
     return Record(
-        document=Document(
-            id=row["id"],
-            title=row["title"],
-            text=row["text"],
-            url=row["url"],
-            source=row["source"],
-            lang=row["lang"],
-            published=parse_time(row["published"]),
-            extra=json.loads(row["extra"]) if row["extra"] else {},
-        ),
+        document=document_from([row[name] for name in _DOCUMENT_COLUMNS]),
         signature=_signature(row, json.loads(row["keys"])),
         order=(place_of(row["rank"], row["moment"]), row["id"]),
         first_seen=row["first_seen"],

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -53,10 +54,11 @@ from esdedup.stores.rows import (
     thawed,
 )
 from esdedup.stores.sqlite_aging import SQLiteAging
-from esdedup.stores.sqlite_health import MISPLACED, SQLiteHealth
+from esdedup.stores.sqlite_health import MISPLACED, TOPICS_OF_NOBODY, SQLiteHealth
+from esdedup.stores.sqlite_kept import SQLiteKeptTopics, forget
 from esdedup.stores.sqlite_search import SQLiteSearch
 from esdedup.stores.sqlite_topics import SQLiteTopics
-from esdedup.stores.topical import Asked, Clock
+from esdedup.stores.topical import Asked, Clock, Found
 
 _T = TypeVar("_T")
 # Row numbers in 8 bytes each: a key that many articles share must not fill the memory.
@@ -480,6 +482,7 @@ class SQLiteStore:
                 f"SELECT seq, id, title, text, keys FROM documents WHERE id IN ({marks(part)})",
                 part,
             ).fetchall()
+            forget(self._db, [row["seq"] for row in rows])
             for row in rows:
                 removed.add(row["id"])
                 self._forget_keys(row["seq"], row["keys"])
@@ -507,8 +510,12 @@ class SQLiteStore:
     def _topics(self) -> SQLiteTopics:
         return SQLiteTopics(self._db, self._errors, self.get_many)
 
-    def topical(self, asked: Asked) -> list[Record]:
-        return self._topics.topical(asked)
+    def topical(self, asked: Asked) -> list[Found]:
+        return [Found(r.document, partial(_itself, r)) for r in self._topics.topical(asked)]
+
+    @property
+    def kept_topics(self) -> SQLiteKeptTopics:
+        return SQLiteKeptTopics(self._db, self.path, self._mode, self._errors)
 
     def in_order(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         return self._topics.in_order(clock, low)
@@ -562,13 +569,18 @@ class SQLiteStore:
         return self._health.check()
 
     def misplaced(self) -> set[str]:
-        """Documents whose link or keys break an invariant; keys of nobody are taken away."""
+        """Documents whose link or keys break an invariant; what belongs to nobody is taken away."""
         with self.transaction():
             self._db.execute("DELETE FROM keys WHERE seq NOT IN (SELECT seq FROM documents)")
+            forget(self._db, [seq for (seq,) in self._db.execute(TOPICS_OF_NOBODY)])
             broken = {row[0] for query in MISPLACED for row in self._db.execute(query)}
         # A document without its keys has them in its own row: written again, it gets them back.
         self.put_many(list(self.get_many(broken).values()))
         return broken
+
+
+def _itself(record: Record) -> Record:
+    return record
 
 
 def _numbers(probe: Probe) -> Numbers:

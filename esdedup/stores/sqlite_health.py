@@ -14,6 +14,8 @@ from esdedup.settings import Settings
 from esdedup.stores import MANY_HOT_KEYS
 from esdedup.stores.rows import key_numbers
 
+TOPICS_OF_NOBODY = "SELECT seq FROM topics WHERE seq NOT IN (SELECT seq FROM documents)"
+
 _INVARIANTS = (
     (
         "group without an original",
@@ -46,6 +48,7 @@ _INVARIANTS = (
         """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
            WHERE k.leader != (d.role != 'duplicate' OR d.branch)""",
     ),
+    ("topic of a missing document", TOPICS_OF_NOBODY),
 )
 
 # The documents behind the sentences of _INVARIANTS.

@@ -89,6 +89,14 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         DROP TABLE keys_as_texts;
         """,
     ),
+    (
+        # What articles are about, for similar news; filled by who asks (sqlite_kept.py).
+        "topics",
+        """
+        CREATE TABLE topics (seq INTEGER PRIMARY KEY, terms BLOB NOT NULL);
+        CREATE TABLE topic_terms (place INTEGER PRIMARY KEY, articles BLOB NOT NULL);
+        """,
+    ),
 )
 
 
@@ -135,8 +143,13 @@ def is_older(db: sqlite3.Connection) -> bool:
     return not _applied(db) >= {name for name, _ in MIGRATIONS}
 
 
+def is_writable(path: str) -> bool:
+    """The file, and its folder for what SQLite makes beside it."""
+    return os.access(path, os.W_OK) and os.access(Path(path).parent, os.W_OK)
+
+
 def check_can_be_brought_up_to_date(path: str) -> None:
-    if not (os.access(path, os.W_OK) and os.access(Path(path).parent, os.W_OK)):
+    if not is_writable(path):
         raise StoreError(
             f"{path} was written by an older esdedup; open it once where it can be "
             "written to, which brings it up to date"

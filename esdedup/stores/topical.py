@@ -1,16 +1,21 @@
-"""Two questions about topics and time: who has these words, and what came in which order."""
+"""Questions about topics and time: who has these words, who is about the same, what came when."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from esdedup.model import JSON
+from esdedup.model import JSON, Document, Hashes32, Topic
 from esdedup.stores.bodies.documents import NO_NAMES, Names
 from esdedup.stores.fulltext import searchable
 
+if TYPE_CHECKING:
+    from esdedup.stores import Record
+
+# Texts to what they are about: a store knows nothing of texts.
+Find = Callable[[Sequence[Document]], Sequence[Topic]]
 # first_seen: arrival; moment: published, or arrival where there is no date.
 Clock = Literal["first_seen", "moment"]
 
@@ -33,6 +38,53 @@ class Asked:
     size: int = 30
 
 
+class Found(NamedTuple):
+    """An article that has some of the words, and how to read the rest of it."""
+
+    document: Document
+    record: Callable[[], Record]
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Articles that lead a group, in a span of time, whose topic has at least this cosine."""
+
+    least: float
+    low: int
+    high: int
+    group: str = ""  # left out
+    id: str = ""  # left out too
+    size: int = 30
+    keys: bool = False  # whether the keys of the answers are wanted
+
+
+class Near(NamedTuple):
+    """A stored article, how much it is about the same, and what else ranks it."""
+
+    document: Document
+    likeness: float
+    moment: int  # its place in the order
+    group: str
+    story: str
+    shingles: Hashes32
+    keys: Mapping[str, Sequence[str]]
+
+
+class KeptTopics(Protocol):
+    """What every article of a store is about, kept with it."""
+
+    def catch_up(self, mark: str, find: Find, seconds: float) -> bool:
+        """Bring in what was written since the last time; False where that takes longer, or
+        nothing can be written now. Topics under another mark are thrown away first."""
+
+    def alike_to(self, record: Record, mark: str, asked: Alike) -> list[Near] | None:
+        """`alike` to what is kept of this article; None where not all is brought in, or the store
+        has another version of it, or it is about nothing."""
+
+    def alike(self, topic: Topic, asked: Alike) -> list[Near]:
+        """The most alike first, of equals the one that was stored first."""
+
+
 def any_word(words: Sequence[str]) -> str:
     """For the embedded full-text index: any of them; empty where there is no word."""
     phrases = (" ".join(_WORD.findall(searchable(word))) for word in words)
@@ -40,7 +92,11 @@ def any_word(words: Sequence[str]) -> str:
 
 
 def topical_search(asked: Asked, names: Names = NO_NAMES) -> JSON:
-    """The same for a cluster; a word of a script without spaces is a phrase of characters."""
+    """The same for a cluster; a word of a script without spaces is a phrase of characters.
+
+    By score alone: a second field to sort by costs a fifth of the request, and ties are few where
+    they count, at the top.
+    """
     titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
     fields = [*(f"{name}^2" for name in titles), *texts]
     without = [{"term": {"dedup.group": asked.group}}] if asked.group else []
@@ -59,7 +115,6 @@ def topical_search(asked: Asked, names: Names = NO_NAMES) -> JSON:
                 "minimum_should_match": 1,
             }
         },
-        "sort": [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.id": "asc"}],
     }
 
 

@@ -97,6 +97,7 @@ def sqlite_backend(tmp_path: Path) -> Backend:
             "keys that attract for a copy, or do not for a leader: a": run(
                 "UPDATE keys SET leader = 0 WHERE seq = 1"
             ),
+            "topic of a missing document: 999": run("INSERT INTO topics VALUES (999, x'')"),
             "documents have format 0123456789ab": run(
                 "UPDATE documents SET format = '0123456789ab'"
             ),
