@@ -30,7 +30,7 @@ from esdedup.linking import probe_of
 from esdedup.model import JSON, Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.readers.records import FieldMap
-from esdedup.signing import Signed, prepare
+from esdedup.signing import Signed, joined, prepare_apart
 from esdedup.stores import Record
 from esdedup.stores.connection import ClusterRefused, path_of
 from esdedup.stores.existing import ours_of
@@ -79,7 +79,7 @@ class Desk:
         self._names = FieldMap(told)
         self._record_names(told)
         self._count = max(1, workers)
-        self._workers: Workers[Signed | Failure] = Workers(self._count, prepare, self.settings)
+        self._workers = Workers(self._count, prepare_apart, self.settings, joined)
         self._signing, self._deciding = threading.Lock(), threading.Lock()
         self._state = threading.Condition()
         self._under_way = 0
