@@ -250,6 +250,10 @@ class Candidate:
     order: Order
     link: Link
 
+    def sharing(self, shared: Mapping[str, int]) -> Candidate:
+        """The same document, as one with which other keys are shared."""
+        return Candidate(self.id, shared, self.signature, self.order, self.link)
+
     def to_json(self) -> JSON:
         return {
             "id": self.id,

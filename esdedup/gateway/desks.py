@@ -164,18 +164,19 @@ class Desk:
         asked, heard = [probe_of(records[i], settings) for i in places], Heard(corrections)
         found = self.store.candidates_many(asked)
         decided, attracting = list(records), []
+        hidden = stretch.unseen.ids | plan.ids
         for place, one, seen in zip(places, asked, found, strict=True):
             record = records[place]
-            hidden = stretch.unseen.ids | plan.ids
             candidates = [c for c in seen if c.id not in hidden]
             before, after = stretch.unseen.around(one)
             candidates += [c for c in before if c.id != one.id]
             decision = decide(one.id, record.signature, candidates, settings, heard)
             decided[place] = record.with_decision(decision)
-            if decision.link.attracts and settings.attract != "all":
+            link = decision.link
+            if link.attracts and settings.attract != "all":
                 attracting.append(one)
                 stretch.touched |= after
-            stretch.unseen.add(record, decision)
+            stretch.unseen.add(record, link)
         if attracting:
             stretch.touched |= self.store.later(attracting)
         stretch.ids |= plan.ids
