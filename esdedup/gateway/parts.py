@@ -14,10 +14,11 @@ from typing import Any
 from esdedup.gateway.bulk import Bulk, Operation
 from esdedup.model import JSON, MAX_ID_BYTES
 
-# A part costs a question for candidates, some milliseconds; as many are better than fewer.
+# Every part costs the cluster a search and a bulk more: of 500 articles in four parts it had a
+# third more to do than of the whole, which was more than was won; in two a sixth.
+_PARTS = 2
 _SMALLEST = 100
 _LARGEST = 500
-_PARTS = 4
 # What a request may say besides its lines.
 _PARAMETERS = frozenset({"timeout", "wait_for_active_shards"})
 _META = frozenset({"_index", "_id"})

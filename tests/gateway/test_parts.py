@@ -42,7 +42,7 @@ def test_all_parts_are_the_whole(count: int) -> None:
 
 
 def test_lines_are_changed_by_their_number_in_the_whole() -> None:
-    whole = parsed(body(400))
+    whole = parsed(body(1_600))
     changes = {op.source_line: b'{"n":%d}' % op.source_line for op in whole.operations}
     divided = parts.divided(whole)
     assert len(divided) == 4

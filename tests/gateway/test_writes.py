@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from esdedup.gateway import parts
 from esdedup.gateway.http import UpstreamError
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
@@ -115,6 +116,7 @@ def test_a_part_that_is_lost_costs_no_other(
 ) -> None:
     articles = {f"a{n}": article(n, of=n % 50 if n > 49 else None) for n in range(300)}
     lines = long_bulk(articles)
+    monkeypatch.setattr(parts, "_LARGEST", 100)
     upstream, sent = gateway.gateway.upstream, []
     exchange = upstream.exchange
 
