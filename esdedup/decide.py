@@ -32,6 +32,8 @@ def decide(
     An update opens a group of its own, after the latest article it updates, so that a chain of
     updates reads 12 -> 17 -> 23. What people said (`heard`) goes before all that is measured.
     """
+    if not candidates and heard.joins is None:  # most documents
+        return Decision(id_, "original", id_, id_)
     found = mutual(signature, candidates, settings)
     refused: tuple[Evidence, ...] = ()
     if heard.apart:
@@ -115,7 +117,7 @@ def mutual(
             if len(meeting) < METHODS[name].needed(settings):
                 del shared[name]
         if shared:
-            yield replace(candidate, shared=shared)
+            yield candidate.sharing(shared)
 
 
 def _decision(

@@ -24,7 +24,7 @@ from esdedup.linking import Window, asked_keys, places_of, probe, probe_of, sett
 from esdedup.model import Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
+from esdedup.signing import Signed, joined, prepare, prepare_apart
 from esdedup.stores import Record, Store, open_store
 from esdedup.stream import SMALLEST_BATCH, Steps, Stream
 
@@ -183,7 +183,7 @@ class Deduplicator:
     ) -> Iterator[list[Signed | Failure]]:
         from esdedup.workers import Workers, growing
 
-        with Workers(workers, prepare, self.settings) as pool:
+        with Workers(workers, prepare_apart, self.settings, joined) as pool:
             whole = self.settings.batch
             chunks = pool.map(documents, whole, first=_FIRST_BATCH)
             ready = (item for chunk in chunks for item in chunk)

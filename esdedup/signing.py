@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from esdedup.errors import ExtractionError
 from esdedup.methods import exact, method
 from esdedup.methods.batch import Batch
-from esdedup.model import Document, Failure, Signature, pack, unpack
+from esdedup.model import Document, Failure, Signature
 from esdedup.notices import notice_in
-from esdedup.numbers import WrittenNumbers, stated, written
+from esdedup.numbers import stated
 from esdedup.settings import Settings
 
 
@@ -23,24 +22,6 @@ class Signed:
 
     document: Document
     signature: Signature
-
-    def __reduce__(self) -> tuple[Callable[..., Signed], tuple[Any, ...]]:
-        """Sent between processes as plain values: a third of the cost of sending the objects."""
-        d, s = self.document, self.signature
-        document = (d.id, d.title, d.text, d.url, d.source, d.lang, d.published, d.html, d.extra)
-        numbers = written(s.numbers)
-        values = (s.format, s.keys, pack(s.shingles), s.words, s.exact, numbers, s.lang, s.kept)
-        return _received, (document, values)
-
-
-def _received(document: tuple[Any, ...], signature: tuple[Any, ...]) -> Signed:
-    format_, keys, shingles, words, exact_, numbers, lang, kept = signature
-    return Signed(
-        Document(*document),
-        Signature(
-            format_, keys, unpack(shingles), words, exact_, WrittenNumbers(numbers), lang, kept
-        ),
-    )
 
 
 def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
@@ -56,6 +37,21 @@ def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | 
         else:
             out.append(_refuse_empty(next(signed)))
     return out
+
+
+def prepare_apart(
+    documents: Sequence[Document], settings: Settings
+) -> list[Signature | Signed | Failure]:
+    """As `prepare`, for a worker process: of what came as a text the signature alone, since who
+    sent the document has it; see `joined`."""
+    return [
+        item.signature if isinstance(item, Signed) and item.document is document else item
+        for document, item in zip(documents, prepare(documents, settings), strict=True)
+    ]
+
+
+def joined(document: Document, result: Signature | Signed | Failure) -> Signed | Failure:
+    return Signed(document, result) if isinstance(result, Signature) else result
 
 
 def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]:

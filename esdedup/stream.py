@@ -21,7 +21,7 @@ from typing import Any
 from esdedup.corrections import Heard
 from esdedup.decide import decide
 from esdedup.linking import probe_of
-from esdedup.model import Candidate, Decision, Failure, time_of
+from esdedup.model import Candidate, Decision, Failure, Link, time_of
 from esdedup.outcomes import Outcome, Written, id_of, refused
 from esdedup.settings import Settings
 from esdedup.signing import Signed
@@ -44,11 +44,14 @@ class Unseen:
     _first: dict[str, Candidate] = field(default_factory=dict)  # key -> who had it first
     _crowds: dict[str, list[Candidate]] = field(default_factory=dict)  # and where there are more
 
-    def add(self, record: Record, decision: Decision) -> None:
+    def add(self, record: Record, link: Link) -> None:
         id_, signature = record.document.id, record.signature
-        candidate = Candidate(id_, {}, signature, record.order, decision.link)
+        candidate = Candidate(id_, {}, signature, record.order, link)
         self.ids.add(id_)
         for keys in signature.keys.values():
+            if self._first.keys().isdisjoint(keys):  # two of three documents
+                self._first.update(dict.fromkeys(keys, candidate))
+                continue
             for key in keys:
                 first = self._first.setdefault(key, candidate)
                 if first is not candidate:
@@ -67,7 +70,7 @@ class Unseen:
                 and (not asked.window or apart <= asked.window)
                 and (candidate.link.attracts or not asked.attracting_only)
             ):
-                before.append(replace(candidate, shared=shared))
+                before.append(candidate.sharing(shared))
         return before, after
 
     def _sharing(self, asked: Probe) -> Iterator[tuple[Candidate, dict[str, int], int]]:
@@ -75,6 +78,8 @@ class Unseen:
         found: dict[str, Candidate] = {}
         counts: dict[str, dict[str, int]] = {}
         for method, keys in asked.keys.items():
+            if self._first.keys().isdisjoint(keys):
+                continue
             for key in self._first.keys() & keys:
                 for candidate in self._crowds.get(key) or (self._first[key],):
                     found[candidate.id] = candidate
@@ -191,10 +196,11 @@ class Stream:
             decided.append(record.with_decision(decision))
             if self._steps.is_dropped(decided[-1], {}):
                 continue
-            if decision.link.attracts and self._settings.attract != "all":
+            link = decision.link
+            if link.attracts and self._settings.attract != "all":
                 attracting.append(one)
                 stretch.touched |= after
-            stretch.unseen.add(record, decision)
+            stretch.unseen.add(record, link)
         if attracting:
             stretch.touched |= self._store.later(attracting)
         return decided
@@ -236,7 +242,10 @@ class Stream:
         holds = not stretch.is_doubtful and self._store.undisturbed(stretch.mark)
         self._longest = min(2 * self._longest, _LONGEST_STRETCH) if holds else 1
         relinked = self._steps.settle(stretch.touched, () if holds else stretch.unseen.ids)
-        outcomes = [replace(o, decision=relinked.pop(o.decision.id, o.decision)) for o in outcomes]
+        if relinked:
+            outcomes = [
+                replace(o, decision=relinked.pop(o.decision.id, o.decision)) for o in outcomes
+            ]
         outcomes += (Outcome(decision, "relinked") for decision in relinked.values())
         # Another writer, or an earlier run, was quicker with these ids.
         return outcomes + (self._by_itself(stretch.refused) if stretch.refused else [])

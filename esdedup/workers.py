@@ -23,14 +23,18 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 from esdedup.errors import DocumentError, EsdedupError
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
 
 R = TypeVar("R")
+S = TypeVar("S")
 Function = Callable[[list[Document], Settings], list[R]]
+# Results before they are joined with their documents; and these, or the promise of them.
+_Results = list[Any]
+_Running = _Results | Future[_Results]
 
 # A page takes about 30 ms and a ready text 0.5 ms: either chunk is a quarter of a second of work,
 # long against the cost of sending it, short against the time limit of one page.
@@ -68,10 +72,19 @@ class _Chunk:
         self.weight += page_weight if is_page else 1
         self.size += _size(item)
 
-    def merged(self, results: Iterable[R | Failure]) -> list[R | Failure]:
+    def merged(
+        self, results: Iterable[S | Failure], join: Callable[[Document, S], R]
+    ) -> list[R | Failure]:
         """Results in the places of their documents, failures where they were."""
         rest = iter(results)
-        return [item if isinstance(item, Failure) else next(rest) for item in self.items]
+        out: list[R | Failure] = []
+        for item in self.items:
+            if isinstance(item, Failure):
+                out.append(item)
+            else:
+                done = next(rest)
+                out.append(done if isinstance(done, Failure) else join(item, done))
+        return out
 
 
 class Workers(Generic[R]):
@@ -79,13 +92,33 @@ class Workers(Generic[R]):
 
     Without processes (`count` 0), or with one where no page has to be extracted, everything runs
     in this process, and time and memory are not limited. `function` lives at the top of a module,
-    and its results can be pickled.
+    and its results can be pickled; what need not be sent back with them, `join` adds from the
+    document.
     """
 
-    def __init__(self, count: int, function: Function[R], settings: Settings) -> None:
+    @overload
+    def __init__(
+        self: Workers[R], count: int, function: Function[R], settings: Settings
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Workers[R],
+        count: int,
+        function: Function[S],
+        settings: Settings,
+        join: Callable[[Document, S], R],
+    ) -> None: ...
+    def __init__(
+        self,
+        count: int,
+        function: Function[Any],
+        settings: Settings,
+        join: Callable[[Document, Any], Any] = lambda _, result: result,
+    ) -> None:
         self._count = count
         self._function = function
         self._settings = settings
+        self._join = join
         self._pool: Any = None
         self._breaks = 0
 
@@ -116,7 +149,7 @@ class Workers(Generic[R]):
         The lists grow from `first` on, if that is given. At most two chunks a worker are under
         way, however long the input.
         """
-        under_way: deque[tuple[_Chunk, list[R | Failure] | Future[list[R | Failure]]]] = deque()
+        under_way: deque[tuple[_Chunk, _Running]] = deque()
         # What keeps the workers busy while the caller works on a result; a trickle of single
         # documents (chunk 1) is handed on at once instead.
         ahead = self._count if chunk >= PAGE_CHUNK else 0
@@ -132,14 +165,12 @@ class Workers(Generic[R]):
                 if isinstance(job, Future):
                     job.cancel()
 
-    def _due(
-        self, under_way: int, first: list[R | Failure] | Future[list[R | Failure]], ahead: int
-    ) -> bool:
+    def _due(self, under_way: int, first: _Running, ahead: int) -> bool:
         if not isinstance(first, Future):
             return True
         return under_way >= 2 * self._count or (first.done() and under_way > ahead)
 
-    def _begin(self, part: _Chunk) -> list[R | Failure] | Future[list[R | Failure]]:
+    def _begin(self, part: _Chunk) -> _Running:
         documents = part.documents
         if not documents:
             return []
@@ -147,31 +178,29 @@ class Workers(Generic[R]):
             return _run_here(self._function, documents, self._settings)
         return self._schedule(documents)
 
-    def _schedule(self, documents: list[Document]) -> Future[list[R | Failure]]:
+    def _schedule(self, documents: list[Document]) -> Future[_Results]:
         if self._pool is not None and not self._pool.active:
             self._replace_pool()
         if self._pool is None:
             pages = any(document.html is not None for document in documents)
             self._pool = _start_pool(self._count, self._function, self._settings, pages)
-        future: Future[list[R | Failure]] = self._pool.schedule(
+        future: Future[_Results] = self._pool.schedule(
             _work, args=(documents,), timeout=self._settings.page_seconds
         )
         return future
 
-    def _finish(
-        self, part: _Chunk, job: list[R | Failure] | Future[list[R | Failure]]
-    ) -> list[R | Failure]:
+    def _finish(self, part: _Chunk, job: _Running) -> list[R | Failure]:
         if not isinstance(job, Future):
-            return part.merged(job)
+            return part.merged(job, self._join)
         documents = part.documents
         done = self._result(job, documents)
         if done is None:
             done = self._one_by_one(documents)
-        return part.merged(done)
+        return part.merged(done, self._join)
 
-    def _one_by_one(self, documents: list[Document]) -> list[R | Failure]:
+    def _one_by_one(self, documents: list[Document]) -> _Results:
         """Each document alone, so that the guilty one is found; a few at a time."""
-        out: list[R | Failure] = []
+        out: _Results = []
         rest = iter(documents)
         while group := list(islice(rest, 2 * self._count)):
             jobs = [self._schedule([document]) for document in group]
@@ -182,9 +211,7 @@ class Workers(Generic[R]):
                 out += done
         return out
 
-    def _result(
-        self, job: Future[list[R | Failure]], documents: list[Document]
-    ) -> list[R | Failure] | None:
+    def _result(self, job: Future[_Results], documents: list[Document]) -> _Results | None:
         """What the job gave, a failure if one document broke it; None if it is to be run again."""
         from pebble import ProcessExpired
 

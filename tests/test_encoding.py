@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.encoding import encoded
+from esdedup.encoding import Ready, encoded
 
 # Surrogates included, and numbers beyond 64 bits.
 texts = st.text(st.characters(exclude_categories=()), max_size=20)
@@ -34,3 +35,17 @@ def test_half_of_a_surrogate_pair_is_handed_on() -> None:
 
 def test_a_number_of_more_than_64_bits_keeps_its_digits() -> None:
     assert encoded({"n": 1 << 70}) == b'{"n":1180591620717411303424}'
+
+
+@pytest.mark.parametrize("beside", [1, 1 << 70, "\ud800"])
+def test_what_is_json_already_is_sent_as_it_is(beside: Any) -> None:
+    line = encoded({"list": Ready('[["12","ölde"]]'), "beside": beside})
+    assert json.loads(line.decode("utf-8", "surrogatepass")) == {
+        "list": [["12", "ölde"]],
+        "beside": beside,
+    }
+
+
+def test_what_is_no_json_is_refused() -> None:
+    with pytest.raises(TypeError, match="set"):
+        encoded({"set": {1}})

@@ -42,7 +42,7 @@ def test_unseen_documents_are_found_as_a_store_would_find_them(
 ) -> None:
     unseen = Unseen()
     for one in records:
-        unseen.add(one, one.decision)
+        unseen.add(one, one.decision.link)
     assert unseen.ids == {one.document.id for one in records}
     for one in records:
         asked = Probe(

@@ -86,6 +86,27 @@ def test_results_come_in_order_with_failures_in_place(count: int) -> None:
     assert [item for part in out for item in part] == [*range(7), failure, *range(7, 40)]
 
 
+def named(document: Document, length: int) -> tuple[str, int]:
+    return document.id, length
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_results_are_joined_with_their_documents(count: int) -> None:
+    failure = Failure("f", "a.ndjson:3", "not valid JSON", final=True)
+    items: list[Document | Failure] = [*texts(2), failure, *texts(4)[2:]]
+    with Workers(count, lengths, QUICK, named) as workers:
+        out = flat(workers.map(items, chunk=8))
+    assert out == [("0", 0), ("1", 1), failure, ("2", 2), ("3", 3)]
+
+
+def test_a_failure_is_not_joined() -> None:
+    with Workers(2, obey, QUICK, lambda document, result: f"{document.id} {result}") as workers:
+        first, second = flat(workers.map(pages(["ok", "bad"])))
+    assert first == "0 0"
+    assert isinstance(second, Failure)
+    assert second.reason == "it is bad"
+
+
 def test_only_failures() -> None:
     failure = Failure("f", "a.ndjson:3", "not valid JSON", final=True)
     with Workers(2, lengths, QUICK) as workers:

@@ -47,14 +47,16 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
+    """`first_line` is the number of the first of these lines in the body that came."""
+
     lines: list[bytes]
     operations: list[Operation]
+    first_line: int = 0
 
     def assembled(self, changes: Mapping[int, bytes]) -> bytes:
         """The body with these lines exchanged."""
-        return b"\n".join(
-            changes.get(number, line) for number, line in enumerate(self.lines)
-        )  # fmt: skip
+        numbered = enumerate(self.lines, self.first_line)
+        return b"\n".join([changes.get(number, line) for number, line in numbered])
 
 
 def parse(body: bytes, default_index: str, default_meta: Mapping[str, Any]) -> Bulk:

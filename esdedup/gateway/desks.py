@@ -30,7 +30,7 @@ from esdedup.linking import probe_of
 from esdedup.model import JSON, Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.readers.records import FieldMap
-from esdedup.signing import Signed, prepare
+from esdedup.signing import Signed, joined, prepare_apart
 from esdedup.stores import Record
 from esdedup.stores.connection import ClusterRefused, path_of
 from esdedup.stores.existing import ours_of
@@ -79,7 +79,7 @@ class Desk:
         self._names = FieldMap(told)
         self._record_names(told)
         self._count = max(1, workers)
-        self._workers: Workers[Signed | Failure] = Workers(self._count, prepare, self.settings)
+        self._workers = Workers(self._count, prepare_apart, self.settings, joined)
         self._signing, self._deciding = threading.Lock(), threading.Lock()
         self._state = threading.Condition()
         self._under_way = 0
@@ -164,18 +164,19 @@ class Desk:
         asked, heard = [probe_of(records[i], settings) for i in places], Heard(corrections)
         found = self.store.candidates_many(asked)
         decided, attracting = list(records), []
+        hidden = stretch.unseen.ids | plan.ids
         for place, one, seen in zip(places, asked, found, strict=True):
             record = records[place]
-            hidden = stretch.unseen.ids | plan.ids
             candidates = [c for c in seen if c.id not in hidden]
             before, after = stretch.unseen.around(one)
             candidates += [c for c in before if c.id != one.id]
             decision = decide(one.id, record.signature, candidates, settings, heard)
             decided[place] = record.with_decision(decision)
-            if decision.link.attracts and settings.attract != "all":
+            link = decision.link
+            if link.attracts and settings.attract != "all":
                 attracting.append(one)
                 stretch.touched |= after
-            stretch.unseen.add(record, decision)
+            stretch.unseen.add(record, link)
         if attracting:
             stretch.touched |= self.store.later(attracting)
         stretch.ids |= plan.ids

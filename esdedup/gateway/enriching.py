@@ -6,12 +6,12 @@ those of every other writer; see `linking` for why what is decided here may be s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
+from esdedup.encoding import encoded
 from esdedup.gateway import bulk
 from esdedup.gateway.bulk import Operation
 from esdedup.model import JSON, Decision, Document, Failure, iso
@@ -165,7 +165,7 @@ def changed_lines(
         if draft.part == "doc" and draft.old is not None:
             # A partial update merges: what is not named stays.
             fields = {**dict.fromkeys([*bodies.KEY_FIELDS.values(), "kept"]), **fields}
-        dedup = _encode(fields).encode("utf-8", "surrogatepass")
+        dedup = encoded(fields)
         if draft.part == "whole":
             source = operation.source or {}
             out[operation.source_line] = bulk.with_dedup(operation.text, source, dedup)
@@ -175,6 +175,3 @@ def changed_lines(
         if operation.id is None and not alone:
             out[operation.action_line] = bulk.action_with_id(operation, draft.id)
     return out
-
-
-_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode

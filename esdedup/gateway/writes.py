@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from esdedup.encoding import encoded
 from esdedup.errors import EsdedupError, StoreMissing
-from esdedup.gateway import bulk, http, routes
+from esdedup.gateway import bulk, http, parts, routes
 from esdedup.gateway.bulk import Operation
 from esdedup.gateway.callers import Caller
-from esdedup.gateway.http import HttpError
+from esdedup.gateway.http import HttpError, UpstreamError
+from esdedup.model import JSON
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -35,6 +38,8 @@ class Work:
     """A request after detection: what is sent, and which desks wait for its answer."""
 
     body: bytes
+    part: bulk.Bulk | None = None  # where this is a part of what came
+    rest: list[bulk.Bulk] = field(default_factory=list)  # the parts after it
     is_changed: bool = False
     new_id: str | None = None
     desks: list[Desk] = field(default_factory=list)
@@ -75,23 +80,68 @@ class Writes:
         raw = await gateway.whole_body(request)
         try:
             caller = Caller.of(head.headers)
-            work = await self._detected(request, caller, raw)
-            answer: Answer | None = None
-            try:
-                answer = await self._send(request, raw, work)
-            finally:
-                work.release(_operations(request, answer))
-            self._note(caller, work)
-            headers = http.end_to_end(answer.head.headers)
-            await gateway.answer(
-                request, answer.head.status, answer.head.reason, headers, answer.body
-            )
+            work = await self._detected(self._work, request, caller, raw)
+            if work.rest:
+                answer, body = await self._in_parts(request, caller, work)
+            else:
+                answer = await self._at_once(request, caller, raw, work)
+                body = answer.body
+            # What was put together from parts is not compressed.
+            dropped = () if body is answer.body else ("content-encoding",)
+            headers = http.end_to_end(answer.head.headers, *dropped)
+            await gateway.answer(request, answer.head.status, answer.head.reason, headers, body)
         finally:
             gateway.release(len(raw))
 
-    async def _detected(self, request: Request, caller: Caller, raw: bytes) -> Work:
+    async def _at_once(self, request: Request, caller: Caller, raw: bytes, work: Work) -> Answer:
+        answer: Answer | None = None
+        try:
+            answer = await self._send(request, raw, work)
+        finally:
+            work.release(_operations(request, answer))
+        self._note(caller, work)
+        return answer
+
+    async def _in_parts(self, request: Request, caller: Caller, work: Work) -> tuple[Answer, bytes]:
+        """One after the other: while the cluster writes one, the next is looked at.
+
+        What refuses the first refuses all. Of one after it that fails the items tell so, and those
+        before and after it keep what the cluster said of them.
+        """
+        first: Answer | None = None
+        told: list[JSON] = []
+        waiting = deque(work.rest)
+        following: asyncio.Task[Work] | None = None
+        try:
+            while True:
+                if waiting:
+                    part = waiting.popleft()
+                    job = self._detected(self._changed, request, caller, part, Work(b"", part))
+                    following = asyncio.create_task(job)
+                try:
+                    answer = await self._at_once(request, caller, b"", work)
+                except UpstreamError as error:
+                    if first is None:
+                        raise
+                    log.warning("%s: %s", request.client.what, error)
+                    told.append(parts.lost(work.part, str(error)))
+                else:
+                    said = bulk.json_object(_plain(answer))
+                    if first is None and not parts.is_answer(said):
+                        return answer, answer.body
+                    first = first or answer
+                    told.append(parts.answered(work.part, answer.head.status, said))
+                if following is None:
+                    return first, encoded(parts.joined(told))
+                work, following = await following, None
+        finally:
+            if following is not None:
+                following.add_done_callback(_let_go)
+                following.cancel()
+
+    async def _detected(self, function: Callable[..., Work], *given: Any) -> Work:
         """In a thread; a client that goes away leaves no desk waiting."""
-        job: Future[Work] = self._gateway.threads.submit(self._work, request, caller, raw)
+        job: Future[Work] = self._gateway.threads.submit(function, *given)
         waiting = asyncio.wrap_future(job)
         try:
             return await asyncio.shield(waiting)
@@ -105,7 +155,9 @@ class Writes:
         target, headers, body = request.target, request.headers, raw
         if work.is_changed:
             body = work.body
-            headers = [(n, v) for n, v in headers if n.lower() != "content-encoding"]
+            # The answers to parts are put together here.
+            dropped = ("content-encoding", "accept-encoding" if work.part else "")
+            headers = [(n, v) for n, v in headers if n.lower() not in dropped]
         if work.new_id is not None:
             path = f"{request.path.rstrip('/')}/{quote(work.new_id, safe='')}"
             create = "op_type=create"
@@ -138,15 +190,32 @@ class Writes:
             if self._options.fail_closed:
                 raise HttpError(400, str(error), "illegal_argument_exception") from error
             return work  # the cluster says what is wrong
+        if self._is_divisible(request, parsed):
+            work.part, *work.rest = parts.divided(parsed)
+        return self._changed(request, caller, work.part or parsed, work)
+
+    def _is_divisible(self, request: Request, parsed: bulk.Bulk) -> bool:
+        """Not where all is to be refused because of one."""
+        names = [name for name, _ in routes.parameters(request.query)]
+        return (
+            request.route.kind == "bulk"
+            and not self._options.fail_closed
+            and parts.is_divisible(parsed, names, request.head.get("accept"))
+            and sum(map(len, self._by_pattern(parsed.operations).values()))
+            == len(parsed.operations)
+        )
+
+    def _changed(self, request: Request, caller: Caller, part: bulk.Bulk, work: Work) -> Work:
+        """What is sent instead of the bulk, or of this part of it."""
         changes: dict[int, bytes] = {}
         try:
-            for pattern, operations in self._by_pattern(parsed.operations).items():
+            for pattern, operations in self._by_pattern(part.operations).items():
                 changes |= self._enriched(caller, pattern, operations, request, work)
         except BaseException:
             work.release(None)
             raise
-        if changes:
-            work.body, work.is_changed = parsed.assembled(changes), True
+        if changes or work.part is not None:
+            work.body, work.is_changed = part.assembled(changes), True
         return work
 
     def _parsed(self, request: Request, plain: bytes) -> bulk.Bulk:
@@ -232,7 +301,7 @@ class Writes:
         return work
 
 
-def _let_go(job: Future[Work]) -> None:
+def _let_go(job: Future[Work] | asyncio.Task[Work]) -> None:
     if not job.cancelled() and job.exception() is None:
         job.result().release(None)
 
@@ -241,11 +310,17 @@ def _operations(request: Request, answer: Answer | None) -> int | None:
     """How many writes the cluster did; None where it cannot be told."""
     if answer is None or answer.head.status >= 300:
         return None
+    body = _plain(answer)
+    if request.route.kind == "bulk":
+        return bulk.operations_done(body)
+    result = bulk.json_object(body)
+    return None if result is None else bulk.operation_done(result)
+
+
+def _plain(answer: Answer) -> bytes:
+    """Its body without compression; nothing where that cannot be read."""
     try:
         body = http.decoded(answer.body, answer.head.get("content-encoding"), 1 << 30)
     except HttpError:
-        return None
-    if request.route.kind == "bulk":
-        return bulk.operations_done(body or b"")
-    result = bulk.json_object(body or b"")
-    return None if result is None else bulk.operation_done(result)
+        return b""
+    return body or b""

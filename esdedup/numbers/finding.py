@@ -41,6 +41,10 @@ WINDOW = 40
 MAX_NUMBERS = 2000
 
 
+# As a row of a store is read: without looking whether it has four values.
+_new = tuple.__new__
+
+
 class NumberContext(NamedTuple):
     """One count: its normalised value, its kind, and the content words around it.
 
@@ -60,7 +64,7 @@ class NumberContext(NamedTuple):
     @classmethod
     def from_json(cls, row: Sequence[str]) -> NumberContext:
         """Read back what `to_json` wrote."""
-        return cls._make(row)
+        return _new(cls, row)
 
 
 # Hard-wrapped text: a line that goes on in lower case is not a new paragraph.
@@ -175,9 +179,6 @@ def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | No
 def _is_money(folded: str, start: int, around: Surroundings) -> bool:
     before = around.tokens_before(_chunks_before(folded, start))
     return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
-
-
-_new = tuple.__new__
 
 
 def _chunks_before(folded: str, start: int) -> list[str]:

@@ -5,13 +5,12 @@ Of most articles nobody asks: a count is looked at when another article is nearl
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-from esdedup.numbers.finding import NumberContext
+import orjson
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+from esdedup.numbers.finding import NumberContext
 
 
 class WrittenNumbers(Sequence[NumberContext]):
@@ -25,7 +24,7 @@ class WrittenNumbers(Sequence[NumberContext]):
 
     def _read(self) -> tuple[NumberContext, ...]:
         if self._numbers is None:
-            self._numbers = tuple(map(NumberContext.from_json, json.loads(self.json)))
+            self._numbers = tuple(map(NumberContext.from_json, orjson.loads(self.json)))
         return self._numbers
 
     @overload
@@ -56,4 +55,7 @@ class WrittenNumbers(Sequence[NumberContext]):
 
 def written(numbers: Sequence[NumberContext]) -> str:
     """The JSON of these counts."""
-    return numbers.json if isinstance(numbers, WrittenNumbers) else _encode(numbers)
+    if isinstance(numbers, WrittenNumbers):
+        return numbers.json
+    # Tuples with names are refused by the quick encoder.
+    return orjson.dumps(list(map(tuple, numbers))).decode()

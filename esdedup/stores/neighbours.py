@@ -8,7 +8,7 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from esdedup.keeping import is_by_time
 from esdedup.model import JSON, Candidate
@@ -75,11 +75,14 @@ class Neighbours:
     ) -> list[list[Candidate]]:
         """With those that share only keys that meet by chance, the best of them."""
         asked = [bodies.met_by_chance(probe) for probe in probes]
-        by_chance = iter(self.counted([probe for probe in asked if probe.keys]))
-        answers = []
+        by_chance = iter(self.counted([probe for probe in asked if probe is not None]))
+        answers: list[list[Candidate]] = []
         for probe, asked_for, before in zip(probes, asked, _before(probes, gathered), strict=True):
+            if asked_for is None and not before:  # nearly always
+                answers.append(before)
+                continue
             candidates, known = list(before), {c.id for c in before}
-            if asked_for.keys:
+            if asked_for is not None:
                 candidates += (c for c in next(by_chance) if c.id not in known)
             best = bodies.best_of(probe, candidates, self.settings)
             answers.append(sorted(best, key=_most_shared))
@@ -141,7 +144,7 @@ class Neighbours:
             for probe, hits in zip(part, answers, strict=True):
                 found |= {h["_id"] for h, _ in hits if bodies.order_of_hit(h) > probe.order}
             by_chance = map(bodies.met_by_chance, part)
-            found |= self._later_one_by_one([probe for probe in by_chance if probe.keys])
+            found |= self._later_one_by_one([probe for probe in by_chance if probe is not None])
         return found
 
     def _later_one_by_one(self, whole: Sequence[Probe]) -> set[str]:
@@ -179,7 +182,7 @@ def _merged(answers: Sequence[list[Candidate]]) -> list[Candidate]:
     for candidate in (c for answer in answers for c in answer):
         before = found.get(candidate.id)
         shared = {**(before.shared if before else {}), **candidate.shared}
-        found[candidate.id] = replace(candidate, shared=shared)
+        found[candidate.id] = candidate.sharing(shared)
     return sorted(found.values(), key=_most_shared)
 
 
@@ -188,6 +191,9 @@ def _before(
 ) -> Iterator[list[Candidate]]:
     """Those that come before the probe in the order, most shared keys first."""
     for probe, answer in zip(probes, answers, strict=True):
+        if not answer:
+            yield []
+            continue
         before = [pair for pair in answer if bodies.order_of_hit(pair[0]) < probe.order]
         yield sorted((bodies.candidate_from(*pair) for pair in before), key=_most_shared)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from esdedup.gateway import parts
+from esdedup.gateway.http import UpstreamError
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from tests.gateway.running import Running, running
@@ -78,6 +80,76 @@ def test_bulk_is_enriched_and_linked(gateway: Running, server: Server, made: str
     assert groups(server, made) == judged(articles)
     kept = {id_: {k: v for k, v in s.items() if k != "dedup"} for id_, s in at_once.items()}
     assert kept == articles
+
+
+def long_bulk(articles: Mapping[str, JSON]) -> list[JSON]:
+    """In an order in which copies and their originals are far apart."""
+    ids = list(articles)
+    random.Random(5).shuffle(ids)
+    return [line for id_ in ids for line in ({"create": {"_id": id_}}, articles[id_])]
+
+
+def test_a_long_bulk_goes_in_parts(gateway: Running, server: Server, made: str) -> None:
+    articles = {f"a{n}": article(n, of=n % 50 if n > 49 else None) for n in range(230)}
+    lines = long_bulk(articles)
+    lines[-3] = {**lines[-3], "published": {"no": "date"}}  # the last but one
+    head = {"accept-encoding": "gzip"}
+    answer = gateway.bulk(f"/{made}/_bulk", *lines, headers=head)
+    assert "content-encoding" not in answer.headers
+    said = answer.json()
+    assert said["errors"]
+    assert list(said)[:2] == ["errors", "took"]
+    items = [item["create"] for item in said["items"]]
+    assert [i["_id"] for i in items] == [line["create"]["_id"] for line in lines[::2]]
+    refused = lines[-4]["create"]["_id"]
+    assert [i["_id"] for i in items if i["status"] != 201] == [refused]
+    again = gateway.bulk(f"/{made}/_bulk", *lines).json()
+    statuses = {item["create"]["_id"]: item["create"]["status"] for item in again["items"]}
+    assert statuses == {id_: 400 if id_ == refused else 409 for id_ in articles}
+    gateway.settled()
+    articles.pop(refused)
+    assert groups(server, made) == judged(articles)
+
+
+def test_a_part_that_is_lost_costs_no_other(
+    gateway: Running, server: Server, made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    articles = {f"a{n}": article(n, of=n % 50 if n > 49 else None) for n in range(300)}
+    lines = long_bulk(articles)
+    monkeypatch.setattr(parts, "_LARGEST", 100)
+    upstream, sent = gateway.gateway.upstream, []
+    exchange = upstream.exchange
+
+    async def failing(*given: Any, **named: Any) -> Any:
+        sent.append(given)
+        if len(sent) == 2:
+            raise UpstreamError("the cluster closed the connection")
+        return await exchange(*given, **named)
+
+    monkeypatch.setattr(upstream, "exchange", failing)
+    items = gateway.bulk(f"/{made}/_bulk", *lines).json()["items"]
+    assert len(sent) == 3
+    assert [i["create"]["status"] for i in items] == [201] * 100 + [502] * 100 + [201] * 100
+    lost = [line["create"]["_id"] for line in lines[::2]][100:200]
+    assert [i["create"]["_id"] for i in items[100:200]] == lost
+    gateway.settled()
+    written = {id_: source for id_, source in articles.items() if id_ not in lost}
+    assert groups(server, made) == judged(written)
+
+
+def test_what_refuses_the_first_part_refuses_all(
+    gateway: Running, server: Server, made: str
+) -> None:
+    lines = long_bulk({f"a{n}": article(n) for n in range(200)})
+    block = {"index.blocks.write": True}
+    assert server.http("PUT", f"/{made}/_settings", block).status == 200
+    items = gateway.bulk(f"/{made}/_bulk", *lines).json()["items"]
+    assert {i["create"]["status"] for i in items} == {403}
+    assert len(items) == 200
+    answer = gateway.bulk(f"/{made}/_bulk?timeout=soon", *lines)
+    assert answer.status == 400
+    assert "items" not in answer.json()
+    assert sources(server, made) == {}
 
 
 def test_batches_in_any_order_and_at_once(gateway: Running, server: Server, made: str) -> None:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
-from esdedup.model import Candidate, Decision, Document, Evidence, Link, Signature, place_of
+from esdedup.encoding import encoded
+from esdedup.model import (
+    JSON,
+    Candidate,
+    Decision,
+    Document,
+    Evidence,
+    Link,
+    Signature,
+    place_of,
+)
+from esdedup.numbers import number_contexts
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record, bodies
 from esdedup.stores.fulltext import query_terms
@@ -178,7 +191,10 @@ MIXED = replace(
 
 def test_keys_that_meet_by_chance_are_not_gathered_but_counted() -> None:
     assert dict(bodies.seldom_met(MIXED).keys) == {"sketch": MIXED.keys["sketch"]}
-    assert dict(bodies.met_by_chance(MIXED).keys) == {"simhash": MIXED.keys["simhash"]}
+    by_chance = bodies.met_by_chance(MIXED)
+    assert by_chance is not None
+    assert dict(by_chance.keys) == {"simhash": MIXED.keys["simhash"]}
+    assert bodies.met_by_chance(bodies.seldom_met(MIXED)) is None
     body = bodies.gathering_search([MIXED], SETTINGS, later=False, size=50)
     (shared,) = body["query"]["bool"]["filter"][-1]["bool"]["should"]
     assert list(shared["terms"]) == ["dedup.sketch"]
@@ -243,9 +259,15 @@ def record() -> Record:
     )
 
 
+def stored(one: Record, now: str) -> JSON:
+    """As a cluster has it, which is told in JSON."""
+    source: JSON = json.loads(encoded(bodies.source_of(one, now)))
+    return source
+
+
 def test_what_is_stored() -> None:
     evidence = record().decision.evidence[0]
-    assert bodies.source_of(record(), "2024-05-02T00:00:00Z") == {
+    assert stored(record(), "2024-05-02T00:00:00Z") == {
         "title": "T",
         "text": "X",
         "published": "2024-05-01T00:00:00Z",
@@ -277,8 +299,19 @@ def test_what_is_stored() -> None:
 
 
 def test_what_is_stored_comes_back() -> None:
-    source = bodies.source_of(record(), "2024-05-02T00:00:00Z")
+    source = stored(record(), "2024-05-02T00:00:00Z")
     assert bodies.record_from("b", source, None) == record()
+
+
+def test_counts_are_stored_as_they_came() -> None:
+    counts = number_contexts("In Ölde 12 people died, and 3,500 left their houses.", "en")
+    signature = replace(record().signature, numbers=counts)
+    one = replace(record(), signature=signature)
+    other = replace(record(), signature=pickle.loads(pickle.dumps(signature)))  # from a worker
+    source = stored(one, "now")
+    assert source == stored(other, "now")
+    assert source["dedup"]["numbers"] == {"list": [list(count) for count in counts]}
+    assert bodies.record_from("b", source, None).signature.numbers == counts
 
 
 def test_a_link_rewrites_nothing_else() -> None:

@@ -84,12 +84,16 @@ def later_search(probe: Probe) -> JSON:
 
 def seldom_met(probe: Probe) -> Probe:
     """The probe with those of its keys by which many can be asked for at once."""
+    if _MEETING_BY_CHANCE.isdisjoint(probe.keys):
+        return probe
     kept = {m: keys for m, keys in probe.keys.items() if m not in _MEETING_BY_CHANCE}
     return replace(probe, keys=kept)
 
 
-def met_by_chance(probe: Probe) -> Probe:
-    """The probe with the other ones: their sharing is counted by the server."""
+def met_by_chance(probe: Probe) -> Probe | None:
+    """The probe with the other ones, if it has any: their sharing is counted by the server."""
+    if _MEETING_BY_CHANCE.isdisjoint(probe.keys):
+        return None
     kept = {m: keys for m, keys in probe.keys.items() if m in _MEETING_BY_CHANCE}
     return replace(probe, keys=kept)
 
@@ -152,8 +156,10 @@ def gathered(
         shared: dict[int, dict[str, int]] = {}
         for method, keys in probe.keys.items():
             held = holders[method]
+            if held.keys().isdisjoint(keys):  # nearly always
+                continue
             counts: dict[int, int] = {}
-            for key in held.keys() & keys:  # nearly always none
+            for key in held.keys() & keys:
                 for number in held[key]:
                     counts[number] = counts.get(number, 0) + 1
             for number, count in counts.items():
@@ -229,7 +235,7 @@ def best_of(probe: Probe, candidates: Sequence[Candidate], settings: Settings) -
         for candidate in ranked[: settings.ranked_candidates]:
             counts = {m: n for m, n in candidate.shared.items() if m in part.keys}
             shared.setdefault(candidate.id, {}).update(counts)
-    return [replace(c, shared=shared[c.id]) for c in candidates if c.id in shared]
+    return [c.sharing(shared[c.id]) for c in candidates if c.id in shared]
 
 
 def asked_apart(probe: Probe) -> list[Probe]:

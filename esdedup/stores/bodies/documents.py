@@ -7,8 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
+from esdedup.encoding import Ready
 from esdedup.model import (
     JSON,
     Candidate,
@@ -48,7 +47,7 @@ def dedup_fields(record: Record, now: str) -> JSON:
         "digest": signature.exact,
         "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
         # Of most documents the counts are never read: they came as JSON from where it was signed.
-        "numbers": {"list": orjson.loads(written(signature.numbers))},
+        "numbers": {"list": Ready(written(signature.numbers))},
         "words": signature.words,
         "lang": signature.lang,
         "id": record.document.id,
