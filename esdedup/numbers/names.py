@@ -25,10 +25,12 @@ _AROUND = 40
 # Languages that write every noun with a capital.
 _CAPITAL_NOUNS = words("de lb")
 _CAPITAL = "".join(chr(c) for c in range(0x530) if chr(c).isupper())
-# Capitalised words in a row, behind a word or a comma: at the beginning of a sentence any word has
-# a capital.
+# Capitalised words in a row. Without a look behind: a pattern that begins with a set of letters is
+# searched for ten times as fast.
 _WORD = rf"[{_CAPITAL}][\w'’-]*"
-_NAME = re.compile(rf"(?<=[\w,;)\"”’] ){_WORD}(?: {_WORD})*")
+_NAME = re.compile(rf"{_WORD}(?: {_WORD})*")
+# Behind these and a space the word before goes on; elsewhere any word has a capital.
+_GOES_ON = frozenset(',;)"”’')
 _SUFFIX = re.compile(r"['’].*")
 # Days change from copy to copy: "on Monday", "yesterday".
 _DAYS = MONTHS | words(
@@ -48,8 +50,13 @@ def name_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     found = []
     for match in _NAME.finditer(text, 0, _BEGINNING):
         start, end = match.span()
+        if not _is_within_a_sentence(text, start):
+            start = text.find(" ", start, end) + 1
+            if not start:
+                continue
         # Whole headlines are in capitals; the last word that is read may be a part of one.
-        if match[0].isupper() or (end == _BEGINNING and text[end : end + 1].isalpha()):
+        name = text[start:end]
+        if name.isupper() or (end == _BEGINNING and text[end : end + 1].isalpha()):
             continue
         if not _DAYS.isdisjoint(folded[start:end].split(" ")):
             continue
@@ -58,8 +65,13 @@ def name_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
         last = folded.find(" ", end + _AROUND)
         before = around.words_before(folded[max(first, 0) : start].split(" "))
         after = around.words_after(folded[end : last if last > 0 else None].split(" "))
-        found.append(NumberContext(match[0], NAME, before, " ".join(after)))
+        found.append(NumberContext(name, NAME, before, " ".join(after)))
     return tuple(found)
+
+
+def _is_within_a_sentence(text: str, start: int) -> bool:
+    before = text[start - 2 : start] if start > 1 else ""
+    return before[1:] == " " and (before[0].isalnum() or before[0] in _GOES_ON)
 
 
 def changed_names(
