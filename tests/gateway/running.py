@@ -118,6 +118,7 @@ class Listener:
     """Takes connections, keeps what they send, and answers each request head alike."""
 
     answer: bytes = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+    closes: bool = False  # the connection behind an answer
     received: list[bytes] = field(default_factory=list)
     connections: int = 0
     _socket: socket.socket = field(default_factory=socket.socket)
@@ -155,3 +156,5 @@ class Listener:
                 while b"\r\n\r\n" in seen:
                     seen = seen.partition(b"\r\n\r\n")[2]
                     line.sendall(self.answer)
+                    if self.closes:
+                        return

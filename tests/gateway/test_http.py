@@ -185,6 +185,32 @@ def test_answers_that_could_be_two(listener: Listener, wire: Running) -> None:
         assert status(answer) == 502, bad
 
 
+@pytest.mark.parametrize("size", [3, 70_000])
+def test_an_answer_that_ends_with_its_connection(
+    listener: Listener, wire: Running, size: int
+) -> None:
+    """The client's connection stays: what comes next must not be a part of this answer."""
+    listener.answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + size * b"x"
+    listener.closes = True
+    one = request("GET /a HTTP/1.1", HOST)
+    answers = wire.raw(one + request("GET /b HTTP/1.1", HOST, "Connection: close"))
+    judge = h11.Connection(h11.CLIENT)
+    bodies = []
+    for last in (False, True):
+        headers = [("Host", "a"), *([("Connection", "close")] if last else [])]
+        judge.send(h11.Request(method="GET", target="/", headers=headers))
+        judge.send(h11.EndOfMessage())
+        judge.receive_data(b"" if last else answers)
+        body = b""
+        while not isinstance(event := judge.next_event(), h11.EndOfMessage):
+            body += bytes(event.data) if isinstance(event, h11.Data) else b""
+        bodies.append(body)
+        if not last:
+            judge.start_next_cycle()
+    assert bodies == [size * b"x"] * 2
+    assert listener.connections == 2
+
+
 def test_early_hints_and_streams(listener: Listener, wire: Running) -> None:
     good = listener.answer
     listener.answer = (
