@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -158,3 +159,19 @@ class Listener:
                     line.sendall(self.answer)
                     if self.closes:
                         return
+
+
+# --- requests and answers as bytes ---------------------------------------------------------------
+
+POST, HOST = "POST /other/x HTTP/1.1", "Host: a"
+
+
+def request(first: str, *headers: str, body: bytes = b"") -> bytes:
+    lines = "".join(f"{line}\r\n" for line in (first, *headers))
+    return f"{lines}\r\n".encode("latin-1") + body
+
+
+def status(answer: bytes) -> int:
+    found = re.match(rb"HTTP/1\.1 (\d{3}) ", answer)
+    assert found, answer
+    return int(found[1])
