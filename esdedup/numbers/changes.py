@@ -60,9 +60,13 @@ def changed_numbers(
     rarer ("1 killed, 2 injured" -> "2 killed, 2 injured"), or two places must agree. Values that
     are as frequent as before have changed where two of them changed places.
     """
-    unchanged = set(old)
-    moved = [number for number in new if number not in unchanged]
-    if not moved or not old:
+    before, after = set(old), set(new)
+    moved = [number for number in new if number not in before]
+    gone = [number for number in old if number not in after]
+    # What left a place is a count that is gone as it stood. In most copies none of these stood
+    # where another came, and the places of all others need not be looked at.
+    entered = {key for number in moved for key in _place_keys(number)}
+    if not entered or _places(gone).keys().isdisjoint(entered):
         return ()
     known, present = _frequencies(old), _frequencies(new)
     old_places, new_places = _places(old), _places(new)

@@ -18,6 +18,8 @@ def changed(
     old: Sequence[NumberContext], new: Sequence[NumberContext]
 ) -> tuple[str, tuple[NumberChange, ...]]:
     """What kind of statement changed, `numbers` or `names`, and how; nothing where none did."""
+    if old == new:
+        return "", ()
     counts = changed_numbers(
         [one for one in old if one.kind != NAME], [one for one in new if one.kind != NAME]
     )

@@ -80,6 +80,8 @@ def changed_names(
     """Names of `new` that stand between two words which enclosed another name in `old`."""
     before = [name for name in old if name.kind == NAME]
     after = [name for name in new if name.kind == NAME]
+    if before == after:
+        return ()
     gone = {place: name for name in _only(before, after) if (place := _place(name))}
     came = _only(after, before) if gone else []
     changes = {
