@@ -63,10 +63,11 @@ def changed_numbers(
     before, after = set(old), set(new)
     moved = [number for number in new if number not in before]
     gone = [number for number in old if number not in after]
-    # What left a place is a count that is gone as it stood. In most copies none of these stood
-    # where another came, and the places of all others need not be looked at.
-    entered = {key for number in moved for key in _place_keys(number)}
-    if not entered or _places(gone).keys().isdisjoint(entered):
+    # A value that left a place is of a count that is gone as it stood. In most copies nothing came
+    # to such a place but the same value, and the places of all other counts need not be made.
+    left, entered = _places(gone), _places(moved)
+    same = left.keys() & entered.keys()
+    if not any(left[place] - entered[place] and entered[place] - left[place] for place in same):
         return ()
     known, present = _frequencies(old), _frequencies(new)
     old_places, new_places = _places(old), _places(new)
