@@ -25,7 +25,7 @@ from esdedup.model import Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
 from esdedup.signing import Signed, joined, prepare, prepare_apart
-from esdedup.stores import Record, Store, open_store
+from esdedup.stores import Probe, Record, Store, open_store
 from esdedup.stream import SMALLEST_BATCH, Steps, Stream
 
 # Small at first: the first outcomes come soon, and the store has work while more is signed.
@@ -76,19 +76,47 @@ class Deduplicator:
         self.store.close()
 
     def check(self, document: Document) -> Decision:
-        """Decide without writing. A page that cannot be processed has the role `unprocessed`."""
-        (item,) = prepare([document], self.settings)
-        if isinstance(item, Failure):
-            return unprocessed(item)
-        id_, signature = item.document.id, item.signature
-        order = self._order(item.document, signature.words, self._clock.now())
+        """Decide without writing. A page that cannot be processed has the role `unprocessed`.
+
+        For more than a few use `check_many`, which asks the store for many at once.
+        """
+        (decision,) = self.checked(prepare([document], self.settings))
+        return decision
+
+    def check_many(
+        self, documents: Iterable[Document | Failure], *, workers: int = 0
+    ) -> Iterator[Decision]:
+        """Decide about a stream without writing: each as if it came alone, in their order.
+
+        `workers` are as for `add_many`.
+        """
+        for batch in self._prepared(documents, workers):
+            yield from self.checked(batch)
+
+    def checked(self, items: Sequence[Signed | Failure]) -> list[Decision]:
+        """Decide about what `signing.prepare` made, without writing."""
+        signed = [item for item in items if isinstance(item, Signed)]
+        asked = [self._question(item) for item in signed]
         self.store.see_own_writes()
-        asked = probe(id_, signature, order, self.settings, item.document.source)
-        (candidates,) = self.store.candidates_many([asked])
+        found = self.store.candidates_many(asked)
         corrections = self.store.corrections
-        places = places_of(self.store, corrections.others([id_]))
-        said = heard(id_, order, corrections, places)
-        return decide(id_, signature, candidates, self.settings, said)
+        places = places_of(self.store, corrections.others(one.id for one in asked))
+        decided = (
+            decide(
+                one.id,
+                item.signature,
+                candidates,
+                self.settings,
+                heard(one.id, one.order, corrections, places),
+            )
+            for item, one, candidates in zip(signed, asked, found, strict=True)
+        )
+        return [unprocessed(i) if isinstance(i, Failure) else next(decided) for i in items]
+
+    def _question(self, signed: Signed) -> Probe:
+        document, signature = signed.document, signed.signature
+        order = self._order(document, signature.words, self._clock.now())
+        return probe(document.id, signature, order, self.settings, document.source)
 
     def add(self, document: Document) -> Decision:
         """Index one document: decide, store it, and mend what it touches.

@@ -190,6 +190,15 @@ def test_check_of_something_unreadable(filled: Cli) -> None:
     assert "not valid JSON" in result.stdout
 
 
+def test_check_goes_on_behind_a_broken_line(filled: Cli) -> None:
+    lines = ndjson(article("one", FERRY, 9)) + "not json\n" + ndjson(article("two", FERRY, 9))
+    result = filled("check", filled.file("mixed.ndjson", lines), "--json")
+    assert result.exit_code == ExitCode.QUARANTINED
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [one.get("group") for one in told] == ["first", None, "first"]
+    assert "not valid JSON" in told[1]["reason"]
+
+
 # --- search, show, groups --------------------------------------------------------------------
 
 

@@ -208,6 +208,31 @@ def test_check_decides_and_writes_nothing(deduplicator: Deduplicator) -> None:
     assert deduplicator.check(article("c", "")).role == "unprocessed"
 
 
+def test_many_are_checked_each_as_if_it_came_alone(deduplicator: Deduplicator) -> None:
+    index(deduplicator, article("a", FLOOD), article("f", FIRE.format(dead=12)))
+    new: list[Document | Failure] = [
+        article("copy", FLOOD, 1),
+        article("empty", ""),
+        article("toll", FIRE.format(dead=17), 1),
+        Failure("line 7", "feed.ndjson:7", "not valid JSON"),
+        article("new", "Nobody has written of this harbour before, and of its ferry neither.", 1),
+        article("again", "Nobody has written of this harbour before, and of its ferry neither.", 2),
+    ]
+    decided = list(deduplicator.check_many(new))
+    assert [(d.id, d.role, d.group) for d in decided] == [
+        ("copy", "duplicate", "a"),
+        ("empty", "unprocessed", "empty"),
+        ("toll", "update", "toll"),
+        ("line 7", "unprocessed", "line 7"),
+        ("new", "original", "new"),
+        ("again", "original", "again"),
+    ]
+    assert deduplicator.store.stats()["documents"] == 2
+    documents = [item for item in new if isinstance(item, Document)]
+    alone = [deduplicator.check(document) for document in documents]
+    assert [d for d in decided if d.id != "line 7"] == alone
+
+
 def test_add_many_streams_outcomes_in_the_order_of_the_input() -> None:
     settings = Settings(batch=2)
     documents = [article(f"d{i}", f"{FLOOD} number{i} " * (i + 1), i) for i in range(5)]

@@ -7,11 +7,11 @@ import os
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -135,21 +135,34 @@ def check(
     json_: AsJson = False,
 ) -> None:
     """Decide about articles without writing anything."""
-    from esdedup.model import Failure
     from esdedup.readers import read
 
     chosen = settings_of(store, preset, settings, set_)
     failed = False
+    taken: deque[Document | Failure] = deque()
     with (
         _standard_input_as_file(path) as file,
         open_deduplicator(store, chosen, mode="read") as deduplicator,
     ):
-        for item in read([file], fields=assignments(field, "--field")):
-            decision = deduplicator.check(item) if not isinstance(item, Failure) else None
-            failed |= decision is None or decision.role == "unprocessed"
-            _print_checked(item, decision, as_json=json_)
+        documents = read([file], fields=assignments(field, "--field"))
+        first = list(islice(documents, 2))
+        workers, documents = 0, chain(first, documents)
+        if len(first) > 1:  # for one, a process would start longer than it works
+            workers, documents = suited(documents)
+        for decision in deduplicator.check_many(_noted(documents, taken), workers=workers):
+            failed |= decision.role == "unprocessed"
+            _print_checked(taken.popleft(), decision, as_json=json_)
     if failed:
         raise stop(ExitCode.QUARANTINED)
+
+
+def _noted(
+    documents: Iterable[Document | Failure], taken: deque[Document | Failure]
+) -> Iterator[Document | Failure]:
+    """What was taken from the input waits there for its decision."""
+    for document in documents:
+        taken.append(document)
+        yield document
 
 
 def retry(
@@ -312,20 +325,19 @@ def _end(tally: Tally, *, strict: bool) -> None:
         raise stop(ExitCode.QUARANTINED)
 
 
-def _print_checked(item: Document | Failure, decision: Decision | None, *, as_json: bool) -> None:
+def _print_checked(item: Document | Failure, decision: Decision, *, as_json: bool) -> None:
     from esdedup.model import Failure
 
     if as_json:
-        failure = item.to_json() if isinstance(item, Failure) else None
-        print_json([decision.to_json() if decision is not None else failure])
+        print_json([item.to_json() if isinstance(item, Failure) else decision.to_json()])
         return
     out = console()
     if isinstance(item, Failure):
         out.print(joined(styled("unprocessed", STYLES["unprocessed"]), f": {plain(item.where)}"))
         out.print(f"    {plain(item.reason)}", soft_wrap=True)
-    elif decision is not None:
-        out.print(styled(title_of(item), "bold"))
-        out.print(joined("    ", decision_text(decision)), soft_wrap=True)
+        return
+    out.print(styled(title_of(item), "bold"))
+    out.print(joined("    ", decision_text(decision)), soft_wrap=True)
 
 
 def print_failures(failures: Sequence[Failure]) -> None:

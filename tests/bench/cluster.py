@@ -40,6 +40,7 @@ INDEXED = int(os.environ.get("ESDEDUP_BENCH_INDEXED", "30000"))
 ROUNDS = 3
 WARMED = 3_000
 PROBES = 300
+TOGETHER = 100
 WORDS = int(os.environ.get("ESDEDUP_BENCH_WORDS", "400"))
 
 
@@ -250,6 +251,7 @@ def _peers(store: ClusterStore, signed: Sequence[Signed], groups: dict[str, str]
     )
     line("esdedup check of one article", f"{ours * 1e3:.2f} ms p50")
     line("more_like_this", f"{theirs * 1e3:.2f} ms p50", theirs / ours, "bar 2 (times slower)")
+    _together(deduplicator, documents, "more_like_this", likes, store.target.index, "bar 2")
     copies = [d for d in documents if groups[d.id] != d.id]
     found = sum(deduplicator.check(d).group == groups[d.id] for d in copies)
     line("copies found: esdedup check", f"{found} of {len(copies)}")
@@ -257,6 +259,36 @@ def _peers(store: ClusterStore, signed: Sequence[Signed], groups: dict[str, str]
     likes_of_copies = [(d, body) for d, body in asked if groups[d.id] != d.id]
     _recall(store, store.target.index, "more_like_this", likes_of_copies, groups)
     _min_hash(deduplicator, store, documents, groups)
+
+
+def _together(
+    deduplicator: Deduplicator,
+    documents: Sequence[Document],
+    what: str,
+    searches: Sequence[JSON],
+    index: str,
+    bar: str,
+) -> None:
+    """The same for many articles at once: `check_many` against one `_msearch` of as many."""
+    store = deduplicator.store
+    assert isinstance(store, ClusterStore)
+
+    def checked(part: Sequence[Document]) -> None:
+        for _ in deduplicator.check_many(part):
+            pass
+
+    def searched(part: Sequence[JSON]) -> None:
+        lines = [line for search in part for line in ({}, search)]
+        store.connection.send("POST", path_of(index, "_msearch"), body=lines)
+
+    parts = range(0, len(documents), TOGETHER)
+    ours, theirs = _paired(
+        [partial(checked, documents[i : i + TOGETHER]) for i in parts],
+        [partial(searched, searches[i : i + TOGETHER]) for i in parts],
+    )
+    line(f"check of {TOGETHER} at once", f"{ours / TOGETHER * 1e3:.2f} ms each")
+    shown = f"{theirs / TOGETHER * 1e3:.2f} ms each"
+    line(f"{what}, {TOGETHER} in one request", shown, theirs / ours, bar)
 
 
 def _recall(
@@ -341,6 +373,7 @@ def _min_hash(
     )
     line("esdedup check of one article", f"{ours * 1e3:.2f} ms p50")
     line("match on a min_hash field", f"{theirs * 1e3:.2f} ms p50", theirs / ours, "bar 8")
+    _together(deduplicator, documents, "min_hash", matches, index, "bar 8")
     asked = zip(documents, matches, strict=True)
     of_copies = [(d, body) for d, body in asked if groups[d.id] != d.id]
     _recall(store, index, "min_hash", of_copies, groups)

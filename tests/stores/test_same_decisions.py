@@ -61,3 +61,12 @@ def test_on_the_sample_stream(cluster: Backend, sample: list[Document]) -> None:
 def test_on_spotsigs(cluster: Backend) -> None:
     stream = spotsigs()
     assert decisions(cluster.url, stream) == decisions("sqlite://:memory:", stream)
+
+
+def test_checked_together_as_one_by_one(cluster: Backend, sample: list[Document]) -> None:
+    stored, new = sample[::2], sample[1::2]
+    with Deduplicator.open(cluster.url) as deduplicator:
+        list(deduplicator.add_many(stored))
+        alone = [deduplicator.check(document) for document in new]
+        assert list(deduplicator.check_many(new)) == alone
+        assert {decision.role for decision in alone} >= {"original", "duplicate"}

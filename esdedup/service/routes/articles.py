@@ -9,7 +9,6 @@ from starlette.responses import Response, StreamingResponse
 
 from esdedup import deleting
 from esdedup.model import JSON, Document, Failure
-from esdedup.outcomes import unprocessed
 from esdedup.pipeline import Deduplicator
 from esdedup.service.answers import NDJSON, UNBUFFERED, Answer
 from esdedup.service.guard import Here, ReadRoute, StreamRoute, WriteRoute
@@ -72,9 +71,7 @@ async def index_many(request: Request, service: Here) -> Response:
 async def check(article: Article, service: Here) -> Response:
     """New, a copy of which article, or an update of it: nothing is stored."""
     item = await service.prepare_one(document_of_body(article))
-    if isinstance(item, Failure):
-        return Answer(unprocessed(item).to_json())
-    decision = await service.read(lambda d: d.check(item.document), "check")
+    (decision,) = await service.read(lambda d: d.checked([item]), "check")
     return Answer(decision.to_json())
 
 
