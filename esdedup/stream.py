@@ -3,9 +3,10 @@
 While the server works on one batch the next is decided: from what searches show, and from what was
 written since the last refresh, kept in memory. A refresh, and the question whether other writers
 were at work, come once in several batches (a stretch). Where nobody else wrote, what was decided
-holds, as in a transaction, and only documents that were there before and come after a new one are
-settled. Where somebody did, or the store refused anything, the whole stretch is settled, and the
-next ones are short.
+holds, as in a transaction; the batch that is ready by then begins the next stretch, and is sent
+before the refresh. Documents that were there before and come after a new one are settled first.
+Where somebody else wrote, or the store refused anything, the whole stretch is settled, and the next
+ones are short.
 
 Nothing rests on the memory alone: a run that was killed anywhere is run again, and what it wrote
 is then settled as known.
@@ -29,8 +30,8 @@ from esdedup.stores import Probe, Record, Store, WriteReport
 
 Items = Sequence[Signed | Failure]
 
-# Batches between two refreshes while nobody else writes: a refresh takes the time of a quarter of
-# a batch, and what is kept in memory stays small.
+# Batches between two refreshes while nobody else writes: many small segments make searches dear,
+# and what is kept in memory stays small.
 _LONGEST_STRETCH = 8
 # The outcomes of a batch wait for the next one, which a trickle of single documents must not.
 SMALLEST_BATCH = 8
@@ -109,6 +110,7 @@ class _Batch:
     items: Items
     decided: list[Record]
     stored: list[Record]
+    touched: set[str]  # who was there before and may belong to one of these
 
 
 @dataclass(slots=True)
@@ -145,18 +147,43 @@ class Stream:
             yield self._end_stretch()
 
     def _take(self, items: Items, pool: ThreadPoolExecutor) -> Iterator[list[Outcome]]:
+        if self._stretch is not None and self._is_long(self._stretch) and self._stretch.touched:
+            yield self._end_stretch()
         batch = self._decided(items)
         landed = self._landed()
+        renewed = self._renewed(batch)
         if self._stretch is not None and self._stretch.is_doubtful:
-            # Decided on what the store did not take.
+            # Decided on what the store did not take, or without what somebody else wrote.
             landed = self._end_stretch(landed)
             batch = self._decided(items)
         if batch is None:
             yield self._end_stretch(landed)
             yield self._by_itself(items)
             return
+        self._stretch = renewed or self._stretch
+        sent = self._send(batch, pool)
         yield landed
-        yield self._send(batch, pool)
+        if renewed is not None:
+            self._store.refresh()  # while the batch is written
+        yield sent
+
+    def _is_long(self, stretch: _Stretch) -> bool:
+        return stretch.batches >= self._longest
+
+    def _renewed(self, batch: _Batch | None) -> _Stretch | None:
+        """The stretch that begins with this batch, where the one before is long enough and what was
+        decided in it holds."""
+        stretch = self._stretch
+        if batch is None or stretch is None or stretch.is_doubtful or not self._is_long(stretch):
+            return None
+        if not self._store.undisturbed(stretch.mark):
+            stretch.is_doubtful = True
+            return None
+        self._longest = min(2 * self._longest, _LONGEST_STRETCH)
+        renewed = _Stretch(self._store.marked())
+        for record in batch.stored:
+            renewed.unseen.add(record, record.decision.link)
+        return renewed
 
     def _by_itself(self, items: Items) -> list[Outcome]:
         outcomes = self._steps.write(items)
@@ -180,17 +207,20 @@ class Stream:
                 return None
             self._asks_first = False
         records = [self._steps.record(s, None) for s in items if isinstance(s, Signed)]
-        decided = self._decide(sorted(records, key=lambda r: r.order), stretch)
-        return _Batch(items, decided, [r for r in decided if not self._steps.is_dropped(r, {})])
+        decided, touched = self._decide(sorted(records, key=lambda r: r.order), stretch.unseen)
+        stored = [r for r in decided if not self._steps.is_dropped(r, {})]
+        return _Batch(items, decided, stored, touched)
 
-    def _decide(self, records: Sequence[Record], stretch: _Stretch) -> list[Record]:
+    def _decide(self, records: Sequence[Record], unseen: Unseen) -> tuple[list[Record], set[str]]:
+        """The records with their decisions, and whom they may attract of those before."""
         asked = [probe_of(r, self._settings) for r in records]
         heard = Heard(self._store.corrections)
         attracting, decided = [], []
+        touched: set[str] = set()
         found = self._store.candidates_many(asked)
         for record, one, shown in zip(records, asked, found, strict=True):
-            candidates = [c for c in shown if c.id not in stretch.unseen.ids]
-            before, after = stretch.unseen.around(one)
+            candidates = [c for c in shown if c.id not in unseen.ids]
+            before, after = unseen.around(one)
             candidates += before
             decision = decide(one.id, record.signature, candidates, self._settings, heard)
             decided.append(record.with_decision(decision))
@@ -199,17 +229,19 @@ class Stream:
             link = decision.link
             if link.attracts and self._settings.attract != "all":
                 attracting.append(one)
-                stretch.touched |= after
-            stretch.unseen.add(record, link)
+                touched |= after
+            unseen.add(record, link)
         if attracting:
-            stretch.touched |= self._store.later(attracting)
-        return decided
+            touched |= self._store.later(attracting)
+        return decided, touched
 
     def _send(self, batch: _Batch, pool: ThreadPoolExecutor) -> list[Outcome]:
         assert self._stretch is not None
         self._under_way = batch, pool.submit(self._store.put_many, batch.stored)
+        self._stretch.touched |= batch.touched
         self._stretch.batches += 1
-        return self._end_stretch() if self._stretch.batches >= self._longest else []
+        # At first, and where others write, nothing waits for the next batch.
+        return self._end_stretch() if self._longest == 1 else []
 
     def _landed(self) -> list[Outcome]:
         """Wait for the batch under way; its outcomes."""

@@ -192,6 +192,9 @@ class Store(Protocol):
     def undisturbed(self, mark: Any) -> bool:
         """Whether for certain nobody but this store has written since the mark was made."""
 
+    def marked(self) -> Any:
+        """A mark at where `undisturbed` has just looked; a refresh is still to come."""
+
     def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
         """For each probe the documents before it in the order, most shared keys first."""
 

@@ -181,7 +181,7 @@ class ClusterStore:
             self.refresh()
         self._neighbours.forget()
         self._said.read()
-        return Mark(position, self._own_operations, self.connection.repeated, self._said.version)
+        return self.marked()
 
     def undisturbed(self, mark: Mark) -> bool:
         """Where only we have written since `begin`, what was decided then is right, and settling,
@@ -194,6 +194,12 @@ class ClusterStore:
             self.connection.repeated == mark.repeated
             and mark.position.is_followed_by(position, own)
             and self._said.version == mark.said
+        )
+
+    def marked(self) -> Mark:
+        assert self._position is not None, "asked for first"
+        return Mark(
+            self._position, self._own_operations, self.connection.repeated, self._said.version
         )
 
     def _ask_position(self) -> Position:

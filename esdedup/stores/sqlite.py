@@ -195,6 +195,9 @@ class SQLiteStore:
         """A transaction has no company."""
         return True
 
+    def marked(self) -> None:
+        """Nor a place to mark."""
+
     def close(self) -> None:
         with self._errors():
             self._db.close()

@@ -346,6 +346,37 @@ def test_a_long_stream_is_refreshed_seldom_and_decided_as_by_one(
     assert refreshes < 80, "two a batch"
 
 
+@pytest.mark.parametrize("disturbed", [False, True])
+def test_a_stream_in_order_goes_on_while_it_is_refreshed(
+    server: Server, index: str, disturbed: bool
+) -> None:
+    """The batch that is decided when a stretch ends is sent before the refresh; where somebody else
+    wrote meanwhile, an original of what it holds among it, it is decided again."""
+    documents = [article(f"d{n:03d}", n % 300, 1 + n // 6) for n in range(500)]
+    others = {
+        n: article(f"other{n}", n + ahead, 0)
+        for n, ahead in zip(range(60, 280, 35), (12, 5, 18, 25, 9, 31, 14), strict=True)
+    }
+    with (
+        Deduplicator.open(url(server, index), Settings(batch=10)) as deduplicator,
+        Deduplicator.open(url(server, index), Settings(batch=10)) as another,
+    ):
+        for n, _ in enumerate(deduplicator.add_many(documents)):
+            if disturbed and n in others:
+                another.add(others[n])
+        everything = [*documents, *(others.values() if disturbed else ())]
+        found = deduplicator.store.get_many(d.id for d in everything)
+        assert deduplicator.store.check() == []
+    with Deduplicator.open(settings=Settings(batch=10)) as alone:
+        list(alone.add_many(everything))
+        there = alone.store.get_many(d.id for d in everything)
+    assert {i: r.decision.link for i, r in found.items()} == {
+        i: r.decision.link for i, r in there.items()
+    }
+    copies = [id_ for id_, r in found.items() if r.decision.group.startswith("other")]
+    assert bool(copies) is disturbed
+
+
 def test_what_was_there_before_the_stream_is_noticed(server: Server, index: str) -> None:
     """Ids are not asked for while none is known; the store refuses those that are."""
     documents = [article(f"d{n:03d}", n % 50, n % 7) for n in range(150)]
