@@ -50,21 +50,25 @@ class FieldMap:
     """Which field of a record is which of ours: as told, else by the usual names."""
 
     def __init__(self, told: Mapping[str, str] | None = None) -> None:
-        self._told = dict(told or {})
-        if unknown := sorted(set(self._told) - set(ALIASES)):
+        told = told or {}
+        if unknown := sorted(set(told) - set(ALIASES)):
             raise InputError(
                 f"there is no field {unknown[0]!r} to map to; the fields are {', '.join(ALIASES)}"
             )
+        self._names = {**ALIASES, **{field: (name,) for field, name in told.items()}}
 
     def names(self, field: str) -> tuple[str, ...]:
-        told = self._told.get(field)
-        return (told,) if told is not None else ALIASES[field]
+        return self._names[field]
 
     def take(self, record: Record, field: str) -> Any:
         """The value of our `field`, removed from `record`; None where there is none."""
-        for name in self.names(field):
-            is_plain = name in record or "." not in name
-            value = record.pop(name, None) if is_plain else _take(record, name)
+        for name in self._names[field]:
+            if name in record:
+                value = record.pop(name)
+            elif "." in name:
+                value = _take(record, name)
+            else:
+                continue
             if value is not None and value != "":
                 return value
         return None
