@@ -43,7 +43,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/methods/test_reference.py",
         "tests/methods/test_signing.py",
     ),
-    "esdedup/methods/boilerplate.py": ("tests/test_statistics.py",),
+    "esdedup/methods/boilerplate.py": ("tests/statistics",),
     "esdedup/methods/entities.py": (*_ALL, "tests/methods/test_entities.py"),
     "esdedup/methods/exact.py": (*_ALL, "tests/methods/test_signing.py"),
     "esdedup/methods/imatch.py": (*_ALL, "tests/methods/test_imatch.py"),

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from esdedup.cli import app
-from tests.test_statistics import FOOTER, article
+from tests.statistics.corpus import FOOTER, article
 
 SMALL = ("--error", "0.001")
 

@@ -12,8 +12,8 @@ from esdedup.settings import Settings
 from esdedup.statistics.counting import articles_of, count
 from esdedup.statistics.countmin import Shape
 from esdedup.statistics.file import write
+from tests.statistics.corpus import FOOTER, article
 from tests.stores.conftest import Backend
-from tests.test_statistics import FOOTER, article
 
 SHAPE = Shape(1 << 12, 4)
 
