@@ -29,7 +29,7 @@ from tests.servers import (
     start,
 )
 from tests.servers.fixtures import READER, READER_PASSWORD
-from tests.servers.server import free_ports
+from tests.servers.starting import free_ports
 
 pytestmark = pytest.mark.servers
 

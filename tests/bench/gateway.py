@@ -23,7 +23,7 @@ from typing import Any
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line
 from tests.servers import Product, start
-from tests.servers.server import free_ports
+from tests.servers.starting import free_ports
 
 DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "6000"))
 REQUESTS = 600

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from esdedup.cli import app
 from tests.gateway.running import Listener
-from tests.servers.server import free_ports
+from tests.servers.starting import free_ports
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ from .distribution import (
 )
 from .proxy import Proxy
 from .security import PASSWORD, USERNAME, User
-from .server import Answer, Cluster, Server, Status, start
+from .server import Answer, Server, Status
+from .starting import Cluster, start
 
 __all__ = [
     "DEFAULT_VERSIONS",

@@ -10,7 +10,7 @@ import time
 from typing import NoReturn, get_args
 
 from .distribution import DEFAULT_VERSIONS, Product, ServerError
-from .server import start
+from .starting import start
 
 
 def main() -> int:

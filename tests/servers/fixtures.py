@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from .security import User
-from .server import Cluster, Server, start
+from .server import Server
+from .starting import Cluster, start
 
 
 @pytest.fixture(scope="session")
