@@ -86,10 +86,12 @@ def _of_words(batch: Batch, known: NDArray[np.bool_], out: list[Topic]) -> None:
     counts = np.diff(tokens.first)
     texts = np.repeat(np.arange(len(counts)), counts)
     kept = ~terms.is_stop & known[texts]
-    pairs, times = texts[kept] << 32 | terms.numbers[kept], _times(batch)[kept]
+    pairs, times = texts[kept] << 32 | terms.numbers[kept], _times(batch, counts)[kept]
     order = np.argsort(pairs, kind="stable")
     pairs = pairs[order]
-    firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    is_first = np.ones(len(pairs), np.bool_)
+    np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
+    firsts = np.flatnonzero(is_first)
     frequency = np.add.reduceat(times[order], firsts) if len(firsts) else np.zeros(0, np.int64)
     distinct = pairs[firsts]
     numbers = distinct & 0xFFFFFFFF
@@ -128,18 +130,19 @@ def _ranks(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _weight(rarities: NDArray[np.int64], frequency: NDArray[np.int64]) -> NDArray[np.float64]:
-    weights: NDArray[np.float64] = (1 + np.log2(frequency)) * np.maximum(rarities - _COMMON, 1)
+    weights: NDArray[np.float64] = np.maximum(rarities - _COMMON, 1).astype(np.float64)
+    often = np.flatnonzero(frequency > 1)
+    weights[often] *= 1 + np.log2(frequency[often])
     return weights
 
 
-def _times(batch: Batch) -> NDArray[np.int64]:
-    """How often each word of the batch counts."""
-    first = batch.mixed_tokens.first
-    times = np.ones(int(first[-1]), np.int64)
-    for start, end, document in zip(first[:-1], first[1:], batch.documents, strict=True):
-        title = len(document.title.split()) if batch.settings.signed_text != "body" else 0
-        times[start : min(end, start + title)] = _TITLE
-    return times
+def _times(batch: Batch, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often each word of the batch counts; `counts` are the words of each text."""
+    if batch.settings.signed_text == "body":
+        return np.ones(int(counts.sum()), np.int64)
+    titles = np.minimum([len(document.title.split()) for document in batch.documents], counts)
+    runs = np.stack([titles, counts - titles], axis=1).ravel()
+    return np.tile([_TITLE, 1], len(counts)).repeat(runs)
 
 
 def _of_pairs(batch: Batch, place: int) -> Topic:

@@ -177,10 +177,13 @@ def _salt(base: int, code: str) -> int:
     return name_hash(f"{base} {code}")
 
 
-# Places for words seen, a power of two: the vocabulary of some ten thousand articles. A word
-# whose place is taken drives the other out, so that the size is bounded and nothing is searched.
+# Places for words seen, a power of two: the vocabulary of some ten thousand articles. Each word has
+# two. A new one takes its first, whose word goes to its second and drives out what is there: so
+# the size is bounded, nothing is searched, and after some turns all have a place (cuckoo hashing).
 _PLACES = 1 << 18
 _SHIFT = np.uint64(64 - 18)
+_SECOND_SHIFT = np.uint64(64 - 2 * 18)
+_IN_TABLE = np.uint64(_PLACES - 1)
 # Stems kept with their statistics (about 20 MB) before all is forgotten.
 _MOST_TERMS = 1 << 18
 
@@ -205,8 +208,11 @@ class _Seen:
         salts = np.array([_salt(tokens.base, code) for code in codes], np.uint64)
         keys = mix(tokens.hashes + np.repeat(salts, np.diff(tokens.first)))
         places = (keys >> _SHIFT).astype(np.int64)
+        elsewhere = np.flatnonzero(self._keys[places] != keys)
+        second = _second_places(keys[elsewhere])
+        places[elsewhere] = second
         numbers = self._numbers[places]
-        unseen = np.flatnonzero(self._keys[places] != keys)
+        unseen = elsewhere[self._keys[second] != keys[elsewhere]]
         if len(unseen):
             numbers[unseen] = self._learnt(tokens, codes, keys[unseen], unseen)
         return Terms(np.abs(numbers), numbers < 0, self._hashes, self._rarities, self._stems)
@@ -226,6 +232,9 @@ class _Seen:
             len(distinct),
         )
         places = (distinct >> _SHIFT).astype(np.int64)
+        before = self._keys[places]
+        second = _second_places(before)
+        self._keys[second], self._numbers[second] = before, self._numbers[places]
         self._keys[places], self._numbers[places] = distinct, numbers
         return numbers[inverse]
 
@@ -238,6 +247,10 @@ class _Seen:
                 self._rarities = np.concatenate([self._rarities, np.zeros_like(self._rarities)])
             self._hashes[number], self._rarities[number] = name_hash(term.stem), term.rarity
         return -number if term.is_stop else number
+
+
+def _second_places(keys: Hashes) -> NDArray[np.int64]:
+    return (keys >> _SECOND_SHIFT & _IN_TABLE).astype(np.int64)
 
 
 # One for each version of statistics that a process uses, in practice one or two.

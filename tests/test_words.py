@@ -124,12 +124,27 @@ def test_terms_of_a_batch_are_the_naive_ones(batch: list[str], random: object) -
 
 def test_words_that_drive_each_other_out_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
     """With two places for all words nearly every one is unseen again."""
-    monkeypatch.setattr(words, "_PLACES", 2)
-    monkeypatch.setattr(words, "_SHIFT", np.uint64(63))
-    monkeypatch.setattr(words, "_seen", {})
+    _give_places(monkeypatch, bits=1)
     batch = ["the bridges of the flood", "flood and fire, and the river", "bridge"]
     for _ in range(3):
         assert looked_up(batch, ["en"] * 3) == [naive(text, "en") for text in batch]
+
+
+def test_after_some_turns_every_word_has_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    _give_places(monkeypatch, bits=10)
+    batch = [" ".join(f"w{i}" for i in range(200))]
+    for _ in range(50):
+        assert looked_up(batch, ["en"]) == [naive(batch[0], "en")]
+    monkeypatch.setattr(words, "term", None)  # nobody asks what a word is any more
+    assert looked_up(batch, ["en"]) == [naive(batch[0], "en")]
+
+
+def _give_places(monkeypatch: pytest.MonkeyPatch, *, bits: int) -> None:
+    monkeypatch.setattr(words, "_PLACES", 1 << bits)
+    monkeypatch.setattr(words, "_SHIFT", np.uint64(64 - bits))
+    monkeypatch.setattr(words, "_SECOND_SHIFT", np.uint64(64 - 2 * bits))
+    monkeypatch.setattr(words, "_IN_TABLE", np.uint64((1 << bits) - 1))
+    monkeypatch.setattr(words, "_seen", {})
 
 
 def test_a_full_memory_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
