@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import orjson
@@ -49,3 +50,22 @@ def encoded(value: Any) -> bytes:
         return orjson.dumps(value, default=_fragment)
     except orjson.JSONEncodeError:
         return _tolerant(value).encode("utf-8", "surrogatepass")
+
+
+# A number that may have more than 64 bits: orjson makes a float of it.
+_LONG_NUMBER = re.compile(r"[:\[,]\s*-?\d{19}", re.ASCII)
+_LONG_NUMBER_IN_BYTES = re.compile(_LONG_NUMBER.pattern.encode())
+
+
+def decoded(answer: bytes | str) -> Any:
+    """A JSON object or list as `json.loads` reads it, in half the time."""
+    if isinstance(answer, bytes):
+        long = _LONG_NUMBER_IN_BYTES.search(answer) is not None
+    else:
+        long = _LONG_NUMBER.search(answer) is not None
+    if not long:
+        try:
+            return orjson.loads(answer)
+        except orjson.JSONDecodeError:  # of NaN and halves of surrogate pairs too
+            pass
+    return json.loads(answer)

@@ -15,6 +15,7 @@ from datetime import timedelta
 from functools import partial
 
 from esdedup.errors import SettingsError
+from esdedup.few_topics import topics_of_few
 from esdedup.methods import simhash
 from esdedup.model import (
     JSON,
@@ -29,9 +30,9 @@ from esdedup.model import (
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
 from esdedup.stores import Probe, Record, Store
-from esdedup.stores.topical import Alike, Asked, KeptTopics, Near
+from esdedup.stores.topical import EVER, Alike, Asked, KeptTopics, Near, near_of
 from esdedup.text import fold
-from esdedup.topics import likeness, mark_of, named, topic_and_names, topics
+from esdedup.topics import likeness, likenesses, mark_of, named, topic_and_names, topics
 from esdedup.verify import dice_with_each, verify
 
 # Words asked for, the weightiest of the article.
@@ -56,7 +57,6 @@ _SECONDS = 1.0
 _NO_WORDS = "the article has no words that tell what it is about"
 Keys = Mapping[str, Sequence[str]]
 _END: Order = (1 << 61, "")
-_EVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _similar(
     own: _Own, store: Store, size: int, window: timedelta | None, explain: bool
 ) -> SimilarNews:
     settings = store.settings
-    span = _EVER if window is None else window // timedelta(microseconds=1)
+    span = EVER if window is None else window // timedelta(microseconds=1)
     if settings.similar_by == "simhash":
         found, notes = _by_simhash(own, store, span)
     else:
@@ -204,11 +204,12 @@ def _by_kept_topics(
     """Of all articles those most alike; None where the kept topics cannot be brought up to date,
     or the article is about nothing."""
     by_distance = "simhash" in settings.methods
+    low, high = _around(own.moment, span)
     asked = Alike(
         # Of those below, the near ones by simhash are shown.
         least=0.0 if by_distance else _least(settings),
-        low=max(-_EVER, own.moment - span),
-        high=min(_EVER, own.moment + span),
+        low=low,
+        high=high,
         group=own.group,
         id=own.document.id,
         size=_looked_at(size),
@@ -228,26 +229,30 @@ def _by_words(own: _Own, store: Store, span: int, size: int) -> tuple[list[Simil
     first, names = topic_and_names(own.document, settings, _WORDS)
     if not names:
         return [], [_NO_WORDS]
+    low, high = _around(own.moment, span)
     asked = Asked(
         list(names.values()),
-        low=max(-_EVER, own.moment - span),
-        high=min(_EVER, own.moment + span),
+        low=low,
+        high=high,
         group=own.group,
         size=_looked_at(size),
     )
-    others = [one for one in store.topical(asked) if one.document.id != own.document.id]
-    likenesses = [likeness(first, t) for t in topics([o.document for o in others], settings)]
+    others = [one for one in store.topical(asked) if one.read.id != own.document.id]
+    likes = likenesses(first, topics_of_few([one.read for one in others], settings))
     # Of those below, the near ones by simhash are shown.
     least = 0.0 if "simhash" in settings.methods else _least(settings)
-    records = {
-        one.document.id: (one.record(), like)
-        for one, like in zip(others, likenesses, strict=True)
-        if like >= least
-    }
-    found = [_near(record, like) for record, like in records.values()]
+    close = [(one, like) for one, like in zip(others, likes, strict=True) if like >= least]
+    found = [one.near(like) for one, like in close]
     if not own.group:
-        found = _without_copies(own, found, {i: r for i, (r, _) in records.items()}, settings)
+        records = {one.read.id: one.record() for one, _ in close}
+        found = _without_copies(own, found, records, settings)
     return _ranked(own, found, settings), []
+
+
+def _around(moment: int, span: int) -> tuple[int, int]:
+    if span >= EVER:
+        return -EVER, EVER
+    return max(-EVER, moment - span), min(EVER, moment + span)
 
 
 def _least(settings: Settings) -> float:
@@ -256,19 +261,6 @@ def _least(settings: Settings) -> float:
 
 def _looked_at(size: int) -> int:
     return min(_LOOKED_AT * size, _MOST_LOOKED_AT)
-
-
-def _near(record: Record, likeness: float) -> Near:
-    decision, signature = record.decision, record.signature
-    return Near(
-        document=record.document,
-        likeness=likeness,
-        moment=record.order[0],
-        group=decision.group,
-        story=decision.story,
-        shingles=signature.shingles,
-        keys=signature.keys,
-    )
 
 
 def _without_copies(
@@ -355,7 +347,7 @@ def _by_simhash(own: _Own, store: Store, span: int) -> tuple[list[Similar], list
         if distance is None or record.decision.group == own.group or apart > span:
             continue
         if simhash.similar(distance, settings):
-            near = _near(record, likeness=0.0)
+            near = near_of(record, likeness=0.0)
             one = _one(own, near, 1 - distance / simhash.BITS, 0.0, apart, distance)
             known = best.get(one.group)
             if known is None or _nearest(one) < _nearest(known):
@@ -388,11 +380,10 @@ def _explained(document: Document, found: Sequence[Similar], settings: Settings)
     from dataclasses import replace
 
     own = named(document, settings)
-    first = topics([document], settings)[0]
+    first, *others = topics_of_few([document, *(one.document for one in found)], settings)
     names = entities_of(document)
     out = []
-    for one in found:
-        (other,) = topics([one.document], settings)
+    for one, other in zip(found, others, strict=True):
         terms = shared_terms(first, other, own)
         shared = names.keys() & entities_of(one.document).keys()
         entities = tuple(names[key] for key in names if key in shared)

@@ -81,6 +81,20 @@ def likeness(a: Topic, b: Topic) -> float:
     return float(a.weights[places[same]] @ b.weights[same])
 
 
+def likenesses(one: Topic, others: Sequence[Topic]) -> list[float]:
+    """`likeness` of one to each of several."""
+    if not len(one.terms) or not others:
+        return [0.0] * len(others)
+    terms = np.concatenate([other.terms for other in others])
+    weights = np.concatenate([other.weights for other in others])
+    places = np.searchsorted(one.terms, terms)
+    places[places == len(one.terms)] = 0
+    products = (one.terms[places] == terms) * one.weights[places] * weights
+    rows = np.repeat(np.arange(len(others)), [len(other.terms) for other in others])
+    sums: list[float] = np.bincount(rows, products, len(others)).tolist()
+    return sums
+
+
 def _of_words(batch: Batch, known: NDArray[np.bool_], out: list[Topic]) -> None:
     terms, tokens = batch.terms, batch.mixed_tokens
     counts = np.diff(tokens.first)

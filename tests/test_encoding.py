@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.encoding import Ready, encoded
+from esdedup.encoding import Ready, decoded, encoded
 
 # Surrogates included, and numbers beyond 64 bits.
 texts = st.text(st.characters(exclude_categories=()), max_size=20)
@@ -49,3 +49,24 @@ def test_what_is_json_already_is_sent_as_it_is(beside: Any) -> None:
 def test_what_is_no_json_is_refused() -> None:
     with pytest.raises(TypeError, match="set"):
         encoded({"set": {1}})
+
+
+@given(values, st.sampled_from([None, 1]))
+def test_an_answer_is_read_as_the_standard_decoder_reads_it(value: Any, indent: int | None) -> None:
+    """Lists and objects, as all answers are; as bytes and as text."""
+    for standard in (json.dumps([value], indent=indent), json.dumps({"a": value}, indent=indent)):
+        expected = json.loads(standard)
+        assert decoded(standard) == expected
+        assert decoded(standard.encode()) == expected
+        assert json.dumps(decoded(standard)) == json.dumps(expected)  # 1 is not 1.0
+
+
+@pytest.mark.parametrize("number", [1 << 63, (1 << 64) - 1, 1 << 64, -(1 << 63), -(1 << 63) - 1])
+def test_long_numbers_of_an_answer_keep_their_digits(number: int) -> None:
+    (read,) = decoded(f"[ {number}]".encode())
+    assert (read, type(read)) == (number, int)
+
+
+def test_an_answer_that_is_no_json_is_told() -> None:
+    with pytest.raises(ValueError, match="line 1"):
+        decoded(b'{"took":')

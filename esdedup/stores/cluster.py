@@ -40,7 +40,7 @@ from esdedup.stores.index import Index
 from esdedup.stores.neighbours import Neighbours
 from esdedup.stores.quarantine import Quarantine
 from esdedup.stores.searches import Searches, chunks
-from esdedup.stores.topical import Asked, Clock, Found
+from esdedup.stores.topical import Asked, Clock, Found, Near
 from esdedup.stores.words_of_people import WordsOfPeople
 from esdedup.stores.writers import POSITION_FIELDS, Mark, Position, position_of
 
@@ -466,11 +466,25 @@ class ClusterStore:
         search, preference = topical.topical_search(asked, self.names), " ".join(asked.words)
         return [
             Found(
-                bodies.document_from(hit["_id"], hit["_source"], self.names),
+                bodies.read_from(hit["_id"], hit["_source"], self.names),
+                partial(self._near, hit),
                 partial(self._record, hit),
             )
             for hit in self.searches.one(search, preference)["hits"]["hits"]
         ]
+
+    def _near(self, hit: JSON, likeness: float) -> Near:
+        source = hit["_source"]
+        dedup = source["dedup"]
+        return Near(
+            document=bodies.document_from(hit["_id"], source, self.names),
+            likeness=likeness,
+            moment=bodies.place_from(dedup),
+            group=dedup["group"],
+            story=dedup["story"],
+            shingles=bodies.shingles_from(dedup),
+            keys=bodies.keys_from(dedup),
+        )
 
     @property
     def kept_topics(self) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 from urllib.parse import quote, unquote, urlsplit
 
-from esdedup.encoding import encoded
+from esdedup.encoding import decoded, encoded
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 
@@ -226,12 +226,18 @@ def _distribution(data: bytes) -> str | None:
 def _elasticsearch(target: Target) -> Connection:
     import elastic_transport
     from elasticsearch import ApiError, Elasticsearch, UnsupportedProductError
+    from elasticsearch.serializer import JsonSerializer
+
+    class Quick(JsonSerializer):
+        def json_loads(self, data: bytes) -> Any:
+            return decoded(data)
 
     options: dict[str, Any] = {
         "request_timeout": target.request_seconds,
         "max_retries": 0,  # tried again by `send`, with pauses
         "opaque_id": OPAQUE_ID,
         "http_compress": False,
+        "serializers": {"application/json": Quick()},
     }
     if target.cloud_id:
         options["cloud_id"] = target.cloud_id
@@ -273,7 +279,20 @@ def _elasticsearch(target: Target) -> Connection:
 def _opensearch(target: Target) -> Connection:
     from opensearchpy import OpenSearch
     from opensearchpy.exceptions import ConnectionError as NoConnection
-    from opensearchpy.exceptions import ConnectionTimeout, SSLError, TransportError
+    from opensearchpy.exceptions import (
+        ConnectionTimeout,
+        SerializationError,
+        SSLError,
+        TransportError,
+    )
+    from opensearchpy.serializer import JSONSerializer
+
+    class Quick(JSONSerializer):
+        def loads(self, s: str) -> Any:
+            try:
+                return decoded(s)
+            except (ValueError, TypeError) as error:
+                raise SerializationError(s, error) from error
 
     options: dict[str, Any] = {
         "hosts": [_with_port(h) for h in target.hosts],
@@ -281,6 +300,7 @@ def _opensearch(target: Target) -> Connection:
         "max_retries": 0,
         "opaque_id": OPAQUE_ID,
         "ssl_show_warn": False,
+        "serializer": Quick(),
     }
     if target.ca_certs:
         options["ca_certs"] = target.ca_certs

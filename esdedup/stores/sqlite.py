@@ -58,7 +58,7 @@ from esdedup.stores.sqlite_health import MISPLACED, TOPICS_OF_NOBODY, SQLiteHeal
 from esdedup.stores.sqlite_kept import SQLiteKeptTopics, forget
 from esdedup.stores.sqlite_search import SQLiteSearch
 from esdedup.stores.sqlite_topics import SQLiteTopics
-from esdedup.stores.topical import Asked, Clock, Found
+from esdedup.stores.topical import Asked, Clock, Found, near_of
 
 _T = TypeVar("_T")
 # Row numbers in 8 bytes each: a key that many articles share must not fill the memory.
@@ -514,7 +514,10 @@ class SQLiteStore:
         return SQLiteTopics(self._db, self._errors, self.get_many)
 
     def topical(self, asked: Asked) -> list[Found]:
-        return [Found(r.document, partial(_itself, r)) for r in self._topics.topical(asked)]
+        return [
+            Found(r.document, partial(near_of, r), partial(_itself, r))
+            for r in self._topics.topical(asked)
+        ]
 
     @property
     def kept_topics(self) -> SQLiteKeptTopics:

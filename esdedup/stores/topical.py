@@ -19,6 +19,8 @@ Find = Callable[[Sequence[Document]], Sequence[Topic]]
 # first_seen: arrival; moment: published, or arrival where there is no date.
 Clock = Literal["first_seen", "moment"]
 
+# Microseconds before and after which nothing happens.
+EVER = 1 << 62
 # Articles the embedded index ranks for each result, before copies are left out.
 RANKED_PER_RESULT = 3
 # Records handed over at a time.
@@ -32,17 +34,10 @@ class Asked:
     """Articles that lead a group, with any of these words, in a span of time (microseconds)."""
 
     words: Sequence[str]
-    low: int
-    high: int
+    low: int = -EVER
+    high: int = EVER
     group: str = ""  # left out
     size: int = 30
-
-
-class Found(NamedTuple):
-    """An article that has some of the words, and how to read the rest of it."""
-
-    document: Document
-    record: Callable[[], Record]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +63,27 @@ class Near(NamedTuple):
     story: str
     shingles: Hashes32
     keys: Mapping[str, Sequence[str]]
+
+
+def near_of(record: Record, likeness: float) -> Near:
+    decision, signature = record.decision, record.signature
+    return Near(
+        document=record.document,
+        likeness=likeness,
+        moment=record.order[0],
+        group=decision.group,
+        story=decision.story,
+        shingles=signature.shingles,
+        keys=signature.keys,
+    )
+
+
+class Found(NamedTuple):
+    """An article that has some of the words: of most nothing but the topic is wanted."""
+
+    read: Document  # what a topic is read from: texts, language and site; maybe no more
+    near: Callable[[float], Near]  # by its likeness
+    record: Callable[[], Record]
 
 
 class KeptTopics(Protocol):
@@ -100,16 +116,16 @@ def topical_search(asked: Asked, names: Names = NO_NAMES) -> JSON:
     titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
     fields = [*(f"{name}^2" for name in titles), *texts]
     without = [{"term": {"dedup.group": asked.group}}] if asked.group else []
+    filters: list[JSON] = [{"term": {"dedup.canonical": True}}]
+    if asked.low > -EVER or asked.high < EVER:
+        filters.append({"range": {"dedup.moment": {"gte": asked.low, "lte": asked.high}}})
     return {
         "size": asked.size,
         "seq_no_primary_term": True,
         "track_total_hits": False,
         "query": {
             "bool": {
-                "filter": [
-                    {"term": {"dedup.canonical": True}},
-                    {"range": {"dedup.moment": {"gte": asked.low, "lte": asked.high}}},
-                ],
+                "filter": filters,
                 "must_not": without,
                 "should": [_in_fields(word, fields) for word in asked.words],
                 "minimum_should_match": 1,
@@ -120,14 +136,10 @@ def topical_search(asked: Asked, names: Names = NO_NAMES) -> JSON:
 
 def _in_fields(word: str, fields: Sequence[str]) -> JSON:
     forms = dict.fromkeys([word, word.replace("i", "ı")] if not word.isascii() else [word])
-    return {
-        "dis_max": {
-            "queries": [
-                {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}}
-                for form in forms
-            ]
-        }
-    }
+    queries: list[JSON] = [
+        {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}} for form in forms
+    ]
+    return {"dis_max": {"queries": queries}} if len(queries) > 1 else queries[0]
 
 
 def latest_search(clock: Clock) -> JSON:
