@@ -27,12 +27,13 @@ from esdedup.model import (
     Topic,
     iso,
 )
+from esdedup.one_topic import topic_and_names
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
 from esdedup.stores import Probe, Record, Store
 from esdedup.stores.topical import EVER, Alike, Asked, KeptTopics, Near, near_of
 from esdedup.text import fold
-from esdedup.topics import likeness, likenesses, mark_of, named, topic_and_names, topics
+from esdedup.topics import likeness, likenesses, mark_of, named, topics
 from esdedup.verify import dice_with_each, verify
 
 # Words asked for, the weightiest of the article.

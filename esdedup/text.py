@@ -87,6 +87,15 @@ class Tokens:
         code_points = self.codes[start : start + self.lengths[place]]
         return code_points.tobytes().decode("utf-32-le", "surrogatepass")
 
+    def words(self, places: NDArray[np.int64]) -> list[str]:
+        """Of several places: a third of the time."""
+        starts = self.starts[places]
+        ends = starts + self.lengths[places]
+        return [
+            self.codes[start:end].tobytes().decode("utf-32-le", "surrogatepass")
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
     def shingles(self, words: int) -> Hashes:
         """Polynomial over the characters of each run of `words` words joined by one space.
 
@@ -128,6 +137,22 @@ def word_edges(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
     kept = np.flatnonzero(classes != _IGNORED)
     starts, ends = _word_edges(classes[kept])
     return kept[starts], kept[ends - 1] + 1
+
+
+def words_of(text: str) -> list[str]:
+    """The words of one text, folded: those that `tokenise` makes hashes of."""
+    folded = fold(text)
+    if folded.isascii():
+        words = folded.translate(_ascii_spaces()).split()
+        if max(map(len, words), default=0) <= LONGEST_WORD:
+            return words
+    codes = code_points(f"\n{folded}\n")
+    classes = _classes().take(codes)
+    kept = classes != _IGNORED
+    codes, classes = codes[kept], classes[kept]
+    starts, ends = _word_edges(classes)
+    kept_text = codes.tobytes().decode("utf-32-le", "surrogatepass")
+    return [kept_text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def tokenise(texts: Sequence[str], base: int) -> Tokens:
@@ -219,6 +244,12 @@ def _classes() -> NDArray[np.uint8]:
         block = table[low : high + 1]
         block[(block == _LETTER) | (low >= 0x20000)] = _SINGLE
     return table
+
+
+@cache
+def _ascii_spaces() -> dict[int, str]:
+    """A space for every character of ASCII that is in no word."""
+    return {code: " " for code in range(128) if _classes()[code] == _SEPARATOR}
 
 
 # The commonest function words that the other languages of the table do not share; enough to

@@ -6,6 +6,7 @@ from what else is in a store, so that the same two articles are as alike everywh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,7 +26,10 @@ CHARACTERS = 1_000
 # Words at least this common weigh next to nothing (-100 log10 of their share of all words).
 _COMMON = 250
 # A word of the headline counts so many times.
-_TITLE = 3
+TITLE = 3
+
+# What a weight is at most, where terms are sorted by it.
+_HEAVIEST = (1 << 20) - 1
 
 # Texts read at once.
 _MANY = 2_000
@@ -127,12 +131,17 @@ def _of_words(batch: Batch, known: NDArray[np.bool_], out: list[Topic]) -> None:
         out[place] = Topic(hashes[start:end], scaled[start:end])
 
 
+def sorting_key(weight: float, hash_: int) -> int:
+    """What the terms of a text are sorted by: falling weight, then hash (20 and 28 bits)."""
+    return (_HEAVIEST - min(int(weight * 64), _HEAVIEST)) << 28 | hash_ >> 36
+
+
 def _keys(
     texts: NDArray[np.int64], weights: NDArray[np.float64], hashes: Hashes
 ) -> NDArray[np.uint64]:
-    """One number to sort by: text, then falling weight, then hash (16, 20 and 28 bits)."""
-    heavy = np.minimum(weights * 64, (1 << 20) - 1).astype(np.uint64)
-    light = np.uint64((1 << 20) - 1) - heavy
+    """The sorting keys of many texts, after the number of the text (16 bits)."""
+    heavy = np.minimum(weights * 64, _HEAVIEST).astype(np.uint64)
+    light = np.uint64(_HEAVIEST) - heavy
     key = texts.astype(np.uint64) << np.uint64(48) | light << np.uint64(28)
     sorted_by: NDArray[np.uint64] = key | hashes >> np.uint64(36)
     return sorted_by
@@ -141,6 +150,11 @@ def _keys(
 def _ranks(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """0, 1, … for each of several runs."""
     return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def weight_of(rarity: int, times: int) -> float:
+    """Of a term that is there so many times."""
+    return (1 + math.log2(times)) * max(rarity - _COMMON, 1)
 
 
 def _weight(rarities: NDArray[np.int64], frequency: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -156,7 +170,7 @@ def _times(batch: Batch, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.ones(int(counts.sum()), np.int64)
     titles = np.minimum([len(document.title.split()) for document in batch.documents], counts)
     runs = np.stack([titles, counts - titles], axis=1).ravel()
-    return np.tile([_TITLE, 1], len(counts)).repeat(runs)
+    return np.tile([TITLE, 1], len(counts)).repeat(runs)
 
 
 def _of_pairs(batch: Batch, place: int) -> Topic:

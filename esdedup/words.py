@@ -13,12 +13,12 @@ import hashlib
 import re
 import runpy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,7 @@ _ALIASES = {"no": "nb", "iw": "he", "in": "id", "cmn": "zh"}
 _APOSTROPHES = re.compile("['’‘]")
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A word as the methods see it: its stem, how rare that is, whether the word says nothing."""
 
     stem: str
@@ -163,7 +162,7 @@ def term(word: str, code: str, statistics: Statistics | None = None) -> Term:
     """A word of a language; the statistics decide where they have enough of the language."""
     found = language(code).term(word)
     known = statistics.known(code) if statistics else None
-    return found if known is None else replace(found, rarity=known.rarity(found.stem))
+    return found if known is None else found._replace(rarity=known.rarity(found.stem))
 
 
 def name_hash(name: str) -> int:
@@ -225,8 +224,8 @@ class _Seen:
         texts = np.searchsorted(tokens.first, unseen[one], side="right") - 1
         numbers = np.fromiter(
             (
-                self._number(term(tokens.word(word), codes[text], self._statistics))
-                for word, text in zip(unseen[one].tolist(), texts.tolist(), strict=True)
+                self._number(term(word, codes[text], self._statistics))
+                for word, text in zip(tokens.words(unseen[one]), texts.tolist(), strict=True)
             ),
             np.int64,
             len(distinct),

@@ -51,22 +51,32 @@ def test_what_is_no_json_is_refused() -> None:
         encoded({"set": {1}})
 
 
+# Answers as long as those that are not left to the standard decoder.
+PADDING = " " * 2_000
+
+
 @given(values, st.sampled_from([None, 1]))
 def test_an_answer_is_read_as_the_standard_decoder_reads_it(value: Any, indent: int | None) -> None:
-    """Lists and objects, as all answers are; as bytes and as text."""
-    for standard in (json.dumps([value], indent=indent), json.dumps({"a": value}, indent=indent)):
-        expected = json.loads(standard)
-        assert decoded(standard) == expected
-        assert decoded(standard.encode()) == expected
-        assert json.dumps(decoded(standard)) == json.dumps(expected)  # 1 is not 1.0
+    standard = json.dumps(value, indent=indent)
+    expected = json.dumps(json.loads(standard))  # where 1 is not 1.0
+    for form in (standard, json.dumps(value, ensure_ascii=False)):
+        line = form.encode("utf-8", "surrogatepass")
+        assert json.dumps(decoded(line)) == expected
+        assert json.dumps(decoded(line + PADDING.encode())) == expected
 
 
-@pytest.mark.parametrize("number", [1 << 63, (1 << 64) - 1, 1 << 64, -(1 << 63), -(1 << 63) - 1])
-def test_long_numbers_of_an_answer_keep_their_digits(number: int) -> None:
-    (read,) = decoded(f"[ {number}]".encode())
-    assert (read, type(read)) == (number, int)
+_NUMBERS = st.integers(-(1 << 65), 1 << 65) | st.integers(-3, 3).flatmap(
+    lambda n: st.sampled_from([n + bound for bound in (1 << 63, 1 << 64, -(1 << 63), 10**19)])
+)
+
+
+@given(st.lists(_NUMBERS, max_size=5))
+def test_numbers_about_as_long_as_64_bits_keep_their_digits(numbers: list[int]) -> None:
+    line = json.dumps(numbers)
+    assert str(decoded(f"{line}{PADDING}".encode())) == line
 
 
 def test_an_answer_that_is_no_json_is_told() -> None:
-    with pytest.raises(ValueError, match="line 1"):
-        decoded(b'{"took":')
+    for padding in ("", PADDING):
+        with pytest.raises(ValueError, match="line 1"):
+            decoded(f'{{"took":{padding}'.encode())

@@ -290,7 +290,7 @@ def _opensearch(target: Target) -> Connection:
     class Quick(JSONSerializer):
         def loads(self, s: str) -> Any:
             try:
-                return decoded(s)
+                return decoded(s.encode("utf-8", "surrogatepass"))
             except (ValueError, TypeError) as error:
                 raise SerializationError(s, error) from error
 
