@@ -53,7 +53,7 @@ def encoded(value: Any) -> bytes:
 
 
 # Shorter answers are read by the standard decoder.
-_SHORT = 2_000
+_SHORT = 16_000
 # Digits of -2^63; 2^64 has one more.
 _LONG = 19
 

@@ -52,7 +52,7 @@ def test_what_is_no_json_is_refused() -> None:
 
 
 # Answers as long as those that are not left to the standard decoder.
-PADDING = " " * 2_000
+PADDING = " " * 16_000
 
 
 @given(values, st.sampled_from([None, 1]))

@@ -12,7 +12,11 @@ from esdedup.model import Document, Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.similar import SimilarNews, similar_to, similar_to_record
-from tests.newsdesk import FERRY, GARDEN, STRIKE, ferry_stories
+from esdedup.stores import Record, Store
+from esdedup.stores.sqlite import SQLiteStore
+from esdedup.stores.topical import Asked
+from esdedup.topics import likeness, named, topics
+from tests.newsdesk import FERRY, GARDEN, STRIKE, ferry_stories, story
 from tests.stores.conftest import new_index
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
@@ -129,6 +133,51 @@ def test_paper_001_more_than_3_and_fewer_than_8_bits() -> None:
         assert distances
         assert set(distances) <= {4, 5, 6, 7}
         assert found.notes == ()
+
+
+def naive_scores(record: Record, store: Store) -> dict[str, float]:
+    """All that full-text search brings read whole, one after the other; by falling score."""
+    settings = store.settings
+    (own,) = topics([record.document], settings)
+    words = list(named(record.document, settings, 8).values())
+    asked = Asked(words, group=record.decision.group, size=20)
+    scores: list[tuple[float, int, str]] = []
+    for other in (found.record() for found in store.topical(asked)):
+        alike = likeness(own, topics([other.document], settings)[0])
+        if alike >= settings.similar_topic * 2 / 3 and other.document.id != record.document.id:
+            ours, theirs = set(record.signature.shingles), set(other.signature.shingles)
+            overlap = 2 * len(ours & theirs) / ((len(ours) + len(theirs)) or 1)
+            apart = abs(record.order[0] - other.order[0])
+            weeks = apart / (7 * 86_400_000_000)
+            score = (alike + overlap / 2) * (0.8 + 0.2 / (1 + weeks))
+            scores.append((-score, apart, other.document.id))
+    return {id_: -score for score, _, id_ in sorted(scores)[:10]}
+
+
+def test_the_same_as_by_reading_everything(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SQLiteStore, "kept_topics", None)  # full-text search answers
+    subjects = ("ferry", "strike", "garden")
+    stream = [
+        Document(
+            id=f"a{n}",
+            title=f"{subjects[n % 3].title()} {n // 7}",
+            text=story(subjects[n % 3], n) + (f" {FERRY}" if n % 5 == 0 else ""),
+            lang="en" if n % 2 else None,
+            published=DAY + timedelta(hours=7 * n),
+        )
+        for n in range(60)
+    ]
+    with Deduplicator.open(store_url) as news:
+        list(news.add_many(stream))
+        records = news.store.get_many(document.id for document in stream)
+        overlaps = []
+        for record in records.values():
+            expected = naive_scores(record, news.store)
+            found = similar_to_record(record, news.store).found
+            assert [one.document for one in found] == [records[i].document for i in expected]
+            assert {one.document.id: one.score for one in found} == pytest.approx(expected)
+            overlaps += [one.overlap for one in found]
+        assert max(overlaps) > 0
 
 
 def test_copies_of_one_story_do_not_hide_the_others(store_url: str) -> None:

@@ -25,6 +25,7 @@ from esdedup.numbers import number_contexts
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record, bodies
 from esdedup.stores.fulltext import query_terms
+from esdedup.stores.topical import Asked, topical_search
 
 SETTINGS = Settings()
 
@@ -420,3 +421,44 @@ def test_methods_that_one_score_cannot_count_are_asked_apart() -> None:
         assert sum(len(c["bool"]["should"]) for c in body["query"]["bool"]["should"]) <= 1_000
     few = Probe("a", {"sketch": keys["sketch"]}, {"sketch": 2}, (5, "a"))
     assert bodies.asked_apart(few) == [few]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {},
+        {"title": "One", "text": "Two words", "url": "u", "source": "s", "lang": "en", "more": 1},
+        {"title": ["no", "text"], "text": None, "url": 3, "source": {"name": "s"}, "lang": 7},
+        {"title": "\ud800", "text": "half a pair: \udfff"},
+    ],
+)
+@pytest.mark.parametrize("names", [{}, {"text": ("body", "more.text"), "title": ("title",)}])
+def test_what_a_text_is_read_by_is_as_in_the_whole_document(
+    source: JSON, names: dict[str, tuple[str, ...]]
+) -> None:
+    stored = {**source, "body": "Theirs", "published": "2024-03-01", "dedup": {"group": "a"}}
+    whole = bodies.document_from("a", stored, names)
+    read = bodies.read_from("a", stored, names)
+    fields = ("id", "title", "text", "url", "source", "lang")
+    assert [getattr(read, name) for name in fields] == [getattr(whole, name) for name in fields]
+
+
+def _matched(query: str) -> JSON:
+    fields = ["title^2", "text"]
+    return {"multi_match": {"query": query, "type": "phrase", "fields": fields}}
+
+
+def test_who_has_any_of_the_words() -> None:
+    query = topical_search(Asked(["ferry", "ışık"], group="g"))["query"]["bool"]
+    assert query["filter"] == [{"term": {"dedup.canonical": True}}]
+    assert query["must_not"] == [{"term": {"dedup.group": "g"}}]
+    assert query["should"][0] == _matched("ferry")
+    assert query["should"][1] == _matched("ışık")
+    kin = topical_search(Asked(["évinde"]))["query"]["bool"]["should"]
+    assert kin == [{"dis_max": {"queries": [_matched("évinde"), _matched("évınde")]}}]
+
+
+@pytest.mark.parametrize(("low", "high"), [(5, 1 << 62), (-(1 << 62), 7), (5, 7)])
+def test_who_has_them_in_a_span_of_time(low: int, high: int) -> None:
+    _, span = topical_search(Asked(["ferry"], low, high))["query"]["bool"]["filter"]
+    assert span == {"range": {"dedup.moment": {"gte": low, "lte": high}}}
