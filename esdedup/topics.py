@@ -103,8 +103,8 @@ def _of_words(batch: Batch, known: NDArray[np.bool_], out: list[Topic]) -> None:
     terms, tokens = batch.terms, batch.mixed_tokens
     counts = np.diff(tokens.first)
     texts = np.repeat(np.arange(len(counts)), counts)
-    kept = ~terms.is_stop & known[texts]
-    pairs, times = texts[kept] << 32 | terms.numbers[kept], _times(batch, counts)[kept]
+    kept = np.flatnonzero(~terms.is_stop & known[texts])
+    pairs, times = texts[kept] << 32 | terms.numbers[kept], _times(batch)[kept]
     order = np.argsort(pairs, kind="stable")
     pairs = pairs[order]
     is_first = np.ones(len(pairs), np.bool_)
@@ -164,13 +164,14 @@ def _weight(rarities: NDArray[np.int64], frequency: NDArray[np.int64]) -> NDArra
     return weights
 
 
-def _times(batch: Batch, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How often each word of the batch counts; `counts` are the words of each text."""
-    if batch.settings.signed_text == "body":
-        return np.ones(int(counts.sum()), np.int64)
-    titles = np.minimum([len(document.title.split()) for document in batch.documents], counts)
-    runs = np.stack([titles, counts - titles], axis=1).ravel()
-    return np.tile([TITLE, 1], len(counts)).repeat(runs)
+def _times(batch: Batch) -> NDArray[np.int64]:
+    """How often each word of the batch counts."""
+    first = batch.mixed_tokens.first.tolist()
+    times = np.ones(first[-1], np.int64)
+    if batch.settings.signed_text != "body":
+        for start, end, document in zip(first[:-1], first[1:], batch.documents, strict=True):
+            times[start : min(end, start + len(document.title.split()))] = TITLE
+    return times
 
 
 def _of_pairs(batch: Batch, place: int) -> Topic:
