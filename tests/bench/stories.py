@@ -153,7 +153,7 @@ def _similar(news: Deduplicator) -> None:
     for id_, record in records.items():
         one = probe(id_, record.signature, record.order, news.settings)
         words = list(named(record.document, news.settings).values())[:8]
-        asked = Asked(words, 0, 1 << 60, id_, 20)
+        asked = Asked(words, group=id_, size=20)
         taken["candidates"].append(timed(partial(news.store.candidates_many, [one])))
         if kept is None:
             taken["words"].append(timed(partial(news.store.topical, asked)))
