@@ -14,8 +14,8 @@ from esdedup.gateway.http import Head, Headers, HttpError
 from esdedup.gateway.wire import TooLong, Wire
 
 if TYPE_CHECKING:
+    from esdedup.gateway.crossing import Crossing
     from esdedup.gateway.server import Gateway
-    from esdedup.gateway.upstream import Link
 
 Job = Callable[[], Coroutine[Any, Any, None]]
 
@@ -31,10 +31,10 @@ class Client(Wire):
         self.keeps_alive = True
         self.has_begun = False  # whether bytes of the answer went out
         self.began = 0.0
-        self.request: Request | None = None  # the latest, for the log
-        self.is_idle = True  # between two requests, or in one whose body is not there yet
-        self.pending: Request | None = None
-        self.link: Link | None = None  # to the cluster, while a request passes without the task
+        self.what = "?"  # the latest request, for the log
+        self.is_idle = True  # between two requests
+        self.pending: Request | None = None  # one that passes, until its body is there
+        self.crossing: Crossing | None = None  # one that passes without the task
         self.fields: http.Known[http.Fields] = http.Known()
         self.passing: http.Known[Request] = http.Known()  # by their heads, such as pass at once
         self._job: asyncio.Future[Job] | None = None
@@ -46,29 +46,23 @@ class Client(Wire):
 
     def data_received(self, data: bytes) -> None:
         Wire.data_received(self, data)
-        if self.is_idle:
+        if self.is_idle or self.pending is not None:
             self._gateway.consider(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends the work for a client that goes away, as the engines themselves do."""
         super().connection_lost(exc)
-        if self.link is not None:
-            self.link.close()
+        if self.crossing is not None:
+            self.crossing.end()
         self.task.cancel()
 
-    @property
-    def what(self) -> str:
-        """For the log: nothing that the caller wrote."""
-        request = self.request
-        return f"{request.head.method} {request.route.kind}" if request is not None else "?"
-
     def expire(self) -> None:
-        if not self.is_idle:
-            super().expire()
-        elif self.pending is None:
+        if self.is_idle:
             self.task.cancel()
-        else:
+        elif self.pending is not None:
             self.give(partial(raised, TimeoutError()))
+        else:
+            super().expire()
 
     def give(self, job: Job) -> None:
         """To the task; there is nothing else under way."""
@@ -104,6 +98,11 @@ class Request:
             lines = host_line + self.head.passed
             self._sent = host_line, http.request_head(self.head.method, self.target, lines)
         return self._sent[1]
+
+    @property
+    def what(self) -> str:
+        """For the log: nothing that the caller wrote but the method."""
+        return f"{self.head.method} {self.route.kind}"
 
     @property
     def target(self) -> str:

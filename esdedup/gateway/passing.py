@@ -1,18 +1,18 @@
 """Handing on what is neither enriched nor folded: in pieces as it comes, and the answer back.
 
-No byte of a body is changed. A short request whose answer is short passes in the callbacks of the
-two connections; all else is done by the task of the client.
+No byte of a body is changed. A short request whose answer is short crosses in the callbacks of the
+two connections (`crossing`); all else is done by the task of the client.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from functools import partial
 from typing import TYPE_CHECKING
 
 from esdedup.gateway import http
-from esdedup.gateway.clients import Job, Request, raised
+from esdedup.gateway.clients import Request
+from esdedup.gateway.crossing import MOST_HELD, Crossing
 from esdedup.gateway.http import Head, UpstreamError
 from esdedup.gateway.upstream import Link, chunked
 from esdedup.gateway.wire import BUFFER
@@ -20,13 +20,11 @@ from esdedup.gateway.wire import BUFFER
 if TYPE_CHECKING:
     from esdedup.gateway.server import Gateway
 
-# Of an answer that comes in chunks, what is waited for before the first byte is handed back.
-_HELD = 64 * 1024
 _CHUNKED = b"Transfer-Encoding: chunked\r\n"
 
 
 class Passing:
-    """See above: `hand_on` by a task, `pass_` without one."""
+    """See above: `hand_on` by a task, `cross` without one."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -42,41 +40,20 @@ class Passing:
             await self._gateway.continue_(request)
             await self._hand_on_stream(request)
 
-    def pass_(self, request: Request, link: Link) -> None:
-        """With a link at hand. An answer that is not short and whole is left to the task."""
-        client, head = request.client, request.head
-        client.is_idle, client.pending, client.deadline, client.link = False, None, 0.0, link
-        body = client.take(head.length)
+    def cross(self, request: Request, link: Link) -> None:
+        """With a link at hand, and the body with the client."""
+        client = request.client
+        client.deadline = 0.0
+        body = client.take(request.head.length)
         self._gateway.counts["passed"] += 1
-        answer: Head | None = None
-
-        def give(job: Job) -> None:
-            link.on_change = client.link = None
-            client.give(job)
-
-        def go_on() -> None:
-            nonlocal answer
-            try:
-                if answer is None and (answer := link.answer_head_at_hand(head.method)) is None:
-                    if link.is_closing:
-                        give(partial(self._hand_on_again, request, body))
-                    return
-                whole = _body_at_hand(link, answer)
-            except UpstreamError as error:
-                link.close()
-                give(partial(raised, error))
-                return
-            if whole is None:
-                if link.is_closing or not _may_come_at_once(link, answer):
-                    give(partial(self._hand_back, request, link, answer))
-                return
-            link.on_change = client.link = None
-            self._hand_back_whole(request, answer, whole)
-            self._upstream.give_back(link, answer)
-            self._gateway.finish(client)
-
-        link.on_change = go_on
+        client.crossing = link.waiting = Crossing(self, request, body, link)
         link.write(request.head_for(link.host_line) + body)
+
+    def crossed(self, request: Request, link: Link, answer: Head, body: bytes) -> None:
+        """The whole answer came, before anything was handed back."""
+        self._hand_back_whole(request, answer, body)
+        self._upstream.give_back(link, answer)
+        self._gateway.finish(request.client)
 
     def _hand_back_whole(self, request: Request, answer: Head, body: bytes) -> None:
         self._gateway.cluster.saw_product(answer.get("x-elastic-product"))
@@ -85,7 +62,7 @@ class Passing:
             start += b"content-length: %d\r\n" % len(body)
         self._gateway.write_answer(request, start, body)
 
-    async def _hand_on_again(self, request: Request, body: bytes) -> None:
+    async def hand_on_again(self, request: Request, body: bytes) -> None:
         """The cluster closed a link that was idle, perhaps before it saw the request."""
         if not _is_repeatable(request):
             raise UpstreamError("the cluster closed the connection")
@@ -109,7 +86,7 @@ class Passing:
                 link.close()
                 raise
             break
-        await self._hand_back(request, link, answer)
+        await self.hand_back(request, link, answer)
 
     async def _hand_on_stream(self, request: Request) -> None:
         head = request.head
@@ -129,7 +106,7 @@ class Passing:
                 raise UpstreamError("the cluster closed the connection") from error
             if not sending.done():  # refused before it was read: nothing more can be sent
                 request.client.keeps_alive = link.may_be_kept = False
-            await self._hand_back(request, link, answer)
+            await self.hand_back(request, link, answer)
         except BaseException:
             link.close()
             raise
@@ -152,7 +129,7 @@ class Passing:
             link.write(piece)
             await link.drain()
 
-    async def _hand_back(self, request: Request, link: Link, answer: Head) -> None:
+    async def hand_back(self, request: Request, link: Link, answer: Head) -> None:
         client = request.client
         try:
             self._gateway.cluster.saw_product(answer.get("x-elastic-product"))
@@ -184,7 +161,7 @@ class Passing:
             async for piece in pieces:
                 held.append(piece)
                 size += len(piece)
-                if size > _HELD:
+                if size > MOST_HELD:
                     break
             else:
                 whole = b"".join(held)
@@ -207,18 +184,3 @@ def is_small(head: Head) -> bool:
 
 def _is_repeatable(request: Request) -> bool:
     return request.head.method in ("GET", "HEAD") or request.route.kind in ("search", "msearch")
-
-
-def _body_at_hand(link: Link, answer: Head) -> bytes | None:
-    """The whole body if it came; None if not, or if it is too long to be held."""
-    if answer.framing in ("none", "length"):
-        return link.take(answer.length) if answer.length <= min(link.unread, BUFFER) else None
-    if answer.framing != "chunked" or link.unread > _HELD or not link.ends_with(b"\r\n\r\n"):
-        return None
-    return link.whole_chunks()
-
-
-def _may_come_at_once(link: Link, answer: Head) -> bool:
-    if answer.framing == "length":
-        return answer.length <= BUFFER
-    return answer.framing == "chunked" and link.unread <= _HELD

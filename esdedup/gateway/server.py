@@ -75,7 +75,6 @@ class Gateway:
         self._reads = Reads(self)
         self._in_hand = 0
         self._clients: set[Client] = set()
-        self._busy: set[Client] = set()
         self._server: asyncio.Server | None = None
         self._is_stopping = False
         self._watchdog: asyncio.Task[None] | None = None
@@ -98,10 +97,12 @@ class Gateway:
             self._server.close()
         if self._watchdog is not None:
             self._watchdog.cancel()
-        for client in self._clients - self._busy:
-            client.task.cancel()
-        if self._busy:
-            await asyncio.wait({client.task for client in self._busy}, timeout=seconds)
+        busy = {client.task for client in self._clients if not client.is_idle}
+        for client in self._clients:
+            if client.is_idle:
+                client.task.cancel()
+        if busy:
+            await asyncio.wait(busy, timeout=seconds)
         left = {client.task for client in self._clients}
         for task in left:
             task.cancel()
@@ -141,14 +142,12 @@ class Gateway:
             pass  # the client went away, or the gateway stops
         finally:
             self._clients.discard(client)
-            self._busy.discard(client)
             client.close()
 
     # --- one request -------------------------------------------------------------------------
 
     def _begin(self, client: Client) -> None:
         """Ready for the next request, which may be there already."""
-        self._busy.discard(client)
         client.has_begun, client.is_idle = False, True
         client.deadline = time.monotonic() + _IDLE_SECONDS
         if client.unread:
@@ -170,28 +169,29 @@ class Gateway:
         elif (link := self.upstream.idle()) is None:
             client.give(partial(self._passing.hand_on, request))
         else:
-            self._passing.pass_(request, link)
+            client.pending = None
+            self._passing.cross(request, link)
 
     def _taken(self, client: Client) -> Request | None:
         """The next request, if its head is there and it is one that passes at once."""
         raw = taken_head(client)
         if raw is None:
             return None
-        self._busy.add(client)
         self.counts["requests"] += 1
         now = time.monotonic()
-        client.began, client.deadline = now, now + self.options.pace.pause
-        client.request = request = client.passing.get(raw)
+        client.is_idle, client.began, client.deadline = False, now, now + self.options.pace.pause
+        request = client.passing.get(raw)
         if request is None:
             head = http.parse_request(raw, client.fields)
             client.keeps_alive = head.keeps_alive
-            client.request = request = self._request(client, head)
+            request = self._request(client, head)
+            client.what = request.what
             handler = self._handler(request)
             if handler != self._passing.hand_on or _is_for_the_task(head):
                 client.give(partial(handler, request))
                 return None
             client.passing.add(raw, request)
-        client.keeps_alive = request.head.keeps_alive
+        client.what, client.keeps_alive = request.what, request.head.keeps_alive
         return request
 
     def finish(self, client: Client) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from esdedup.gateway import http
@@ -18,6 +19,13 @@ from esdedup.gateway.wire import TooLong, Wire
 _IDLE_SECONDS = 50.0
 _CONNECT_SECONDS = 10.0
 _MOST_IDLE = 128
+
+
+class Waiting(Protocol):
+    """Whoever waits for an answer without a task."""
+
+    def go_on(self) -> None:
+        """More of the answer came, or the connection was lost."""
 
 
 class Link(Wire):
@@ -32,17 +40,17 @@ class Link(Wire):
         self.may_be_kept = True  # not after a request that was not sent to its end
         self.is_fresh = True
         self.idle_since = 0.0
-        self.on_change: Callable[[], None] | None = None  # of whoever does not wait in a task
+        self.waiting: Waiting | None = None
 
     def data_received(self, data: bytes) -> None:
         Wire.data_received(self, data)
-        if self.on_change is not None:
-            self.on_change()
+        if self.waiting is not None:
+            self.waiting.go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        if self.on_change is not None:
-            self.on_change()
+        if self.waiting is not None:
+            self.waiting.go_on()
 
     @property
     def is_usable(self) -> bool:

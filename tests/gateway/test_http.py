@@ -306,10 +306,10 @@ def test_a_client_that_goes_away_frees_the_cluster(listener: Listener, wire: Run
         line.sendall(request("GET /slow HTTP/1.1", HOST))
         time.sleep(0.3)
     deadline = time.monotonic() + 5
-    while wire.gateway._busy and time.monotonic() < deadline:
+    while wire.gateway._clients and time.monotonic() < deadline:
         time.sleep(0.05)
     listener.answer = good
-    assert not wire.gateway._busy
+    assert not wire.gateway._clients
 
 
 # --- secrets --------------------------------------------------------------------------------------
