@@ -37,6 +37,8 @@ class Client(Wire):
         self.crossing: Crossing | None = None  # one that passes without the task
         self.fields: http.Known[http.Fields] = http.Known()
         self.passing: http.Known[Request] = http.Known()  # by their heads, such as pass at once
+        self.plain: http.Known[bytes] = http.Known()  # lines of reads
+        self._reads = gateway.passing.reads(self)
         self._job: asyncio.Future[Job] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -45,6 +47,8 @@ class Client(Wire):
         self.task = self._loop.create_task(self._gateway.serve(self))
 
     def data_received(self, data: bytes) -> None:
+        if self.is_idle and not self.held and self._reads.begin(data):
+            return
         Wire.data_received(self, data)
         if self.is_idle or self.pending is not None:
             self._gateway.consider(self)
@@ -98,6 +102,12 @@ class Request:
             lines = host_line + self.head.passed
             self._sent = host_line, http.request_head(self.head.method, self.target, lines)
         return self._sent[1]
+
+    @property
+    def takes_plain_answers(self) -> bool:
+        """Whether an answer can go back as it is: nothing is said of the connection then."""
+        head = self.head
+        return head.version == 1 and head.keeps_alive and head.method != "HEAD"
 
     @property
     def what(self) -> str:

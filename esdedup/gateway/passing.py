@@ -11,8 +11,8 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from esdedup.gateway import http
-from esdedup.gateway.clients import Request
-from esdedup.gateway.crossing import MOST_HELD, Crossing
+from esdedup.gateway.clients import Client, Request
+from esdedup.gateway.crossing import MOST_HELD, CrossingRead, CrossingRequest
 from esdedup.gateway.http import Head, UpstreamError
 from esdedup.gateway.upstream import Link, chunked
 from esdedup.gateway.wire import BUFFER
@@ -45,15 +45,18 @@ class Passing:
         client = request.client
         client.deadline = 0.0
         body = client.take(request.head.length)
-        self._gateway.counts["passed"] += 1
-        client.crossing = link.waiting = Crossing(self, request, body, link)
         link.write(request.head_for(link.host_line) + body)
+        self._gateway.counts["passed"] += 1
+        CrossingRequest(self._gateway, request, body).follow(link)
 
     def crossed(self, request: Request, link: Link, answer: Head, body: bytes) -> None:
         """The whole answer came, before anything was handed back."""
         self._hand_back_whole(request, answer, body)
         self._upstream.give_back(link, answer)
         self._gateway.finish(request.client)
+
+    def reads(self, client: Client) -> CrossingRead:
+        return CrossingRead(self._gateway, client)
 
     def _hand_back_whole(self, request: Request, answer: Head, body: bytes) -> None:
         self._gateway.cluster.saw_product(answer.get("x-elastic-product"))

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
-from esdedup.gateway import http, routes
+from esdedup.gateway import http, plain, routes
 from esdedup.gateway.callers import Cluster
 from esdedup.gateway.clients import Client, Handler, Job, Request, linger, raised, taken_head
 from esdedup.gateway.folding import Fold
@@ -70,11 +70,12 @@ class Gateway:
             settle_seconds=options.settle_seconds,
         )
         self.counts: Counter[str] = Counter()
-        self._passing = Passing(self)
+        self.passing = Passing(self)
         self._writes = Writes(self)
         self._reads = Reads(self)
         self._in_hand = 0
         self._clients: set[Client] = set()
+        self.logs_requests = log.isEnabledFor(logging.DEBUG)
         self._server: asyncio.Server | None = None
         self._is_stopping = False
         self._watchdog: asyncio.Task[None] | None = None
@@ -122,12 +123,16 @@ class Gateway:
             for client in self._clients:
                 if client.deadline and now > client.deadline:
                     client.expire()
+                elif client.is_idle and not client.deadline:
+                    client.deadline = now + _IDLE_SECONDS
+            self.upstream.close_old(now)
 
     async def serve(self, client: Client) -> None:
         """What of a connection's requests does not pass at once."""
         self._clients.add(client)
         try:
             if len(self._clients) > _MOST_CONNECTIONS:
+                client.is_idle = False
                 await self._refuse(client, HttpError(503, "too many connections"))
                 return
             self._begin(client)
@@ -148,9 +153,8 @@ class Gateway:
 
     def _begin(self, client: Client) -> None:
         """Ready for the next request, which may be there already."""
-        client.has_begun, client.is_idle = False, True
-        client.deadline = time.monotonic() + _IDLE_SECONDS
-        if client.unread:
+        client.has_begun, client.is_idle, client.deadline = False, True, 0.0
+        if client.held:
             self.consider(client)
 
     def consider(self, client: Client) -> None:
@@ -167,10 +171,10 @@ class Gateway:
         if client.unread < request.head.length:
             client.pending = request
         elif (link := self.upstream.idle()) is None:
-            client.give(partial(self._passing.hand_on, request))
+            client.give(partial(self.passing.hand_on, request))
         else:
             client.pending = None
-            self._passing.cross(request, link)
+            self.passing.cross(request, link)
 
     def _taken(self, client: Client) -> Request | None:
         """The next request, if its head is there and it is one that passes at once."""
@@ -187,32 +191,43 @@ class Gateway:
             request = self._request(client, head)
             client.what = request.what
             handler = self._handler(request)
-            if handler != self._passing.hand_on or _is_for_the_task(head):
+            if handler != self.passing.hand_on or _is_for_the_task(head):
                 client.give(partial(handler, request))
                 return None
             client.passing.add(raw, request)
+            plain.learn_read(raw, head, client.plain)
         client.what, client.keeps_alive = request.what, request.head.keeps_alive
         return request
+
+    def began_read(self, client: Client) -> None:
+        """A plain one, that was handed on as it came."""
+        self.counts["requests"] += 1
+        self.counts["passed"] += 1
+        client.is_idle, client.keeps_alive, client.deadline = False, True, 0.0
+        client.what = "GET other"
+        if self.logs_requests:
+            client.began = time.monotonic()
 
     def finish(self, client: Client) -> None:
         """After an answer that was written without the task."""
         if client.is_full:
             client.give(client.drain)
             return
-        self._done(client)
+        if self.logs_requests:
+            self._log(client)
         if not client.keeps_alive or self._is_stopping:
             client.task.cancel()
         else:
             self._begin(client)
 
-    def _done(self, client: Client) -> None:
-        if log.isEnabledFor(logging.DEBUG):
-            log.debug("%s %.1f ms", client.what, 1000 * (time.monotonic() - client.began))
+    def _log(self, client: Client) -> None:
+        log.debug("%s %.1f ms", client.what, 1000 * (time.monotonic() - client.began))
 
     async def _one(self, client: Client, job: Job) -> None:
         try:
             await job()
-            self._done(client)
+            if self.logs_requests:
+                self._log(client)
         except HttpError as error:
             client.keeps_alive = False  # what is left of the body is not read
             await self._refuse(client, error)
@@ -223,6 +238,14 @@ class Gateway:
         except TimeoutError:
             client.keeps_alive = False
             await self._refuse(client, HttpError(408, "the request came too slowly"))
+
+    def request_of(self, client: Client, raw: bytes) -> Request:
+        """One that was handed on without being read."""
+        request = client.passing.get(raw)
+        if request is None:
+            request = self._request(client, http.parse_request(raw, client.fields))
+            client.passing.add(raw, request)
+        return request
 
     def _request(self, client: Client, head: Head) -> Request:
         path, query = routes.split_target(head.target)
@@ -235,10 +258,10 @@ class Gateway:
     def _handler(self, request: Request) -> Handler:
         kind = request.route.kind
         if kind == "other":
-            return self._status if request.path == _STATUS else self._passing.hand_on
+            return self._status if request.path == _STATUS else self.passing.hand_on
         if kind in ("search", "msearch", "count"):
-            return self._reads.handle if self._reads.wants(request) else self._passing.hand_on
-        return self._writes.handle if self._writes.wants(request) else self._passing.hand_on
+            return self._reads.handle if self._reads.wants(request) else self.passing.hand_on
+        return self._writes.handle if self._writes.wants(request) else self.passing.hand_on
 
     async def _status(self, request: Request) -> None:
         """Numbers only: everybody may ask."""

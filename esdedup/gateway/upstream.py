@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from esdedup.gateway import http
+from esdedup.gateway import http, plain
 from esdedup.gateway.http import Head, Headers, UpstreamError
 from esdedup.gateway.wire import TooLong, Wire
 
@@ -24,6 +23,9 @@ _MOST_IDLE = 128
 class Waiting(Protocol):
     """Whoever waits for an answer without a task."""
 
+    def take(self, data: bytes) -> bool:
+        """Whether these first bytes were the whole answer, and nothing is left to do."""
+
     def go_on(self) -> None:
         """More of the answer came, or the connection was lost."""
 
@@ -35,28 +37,27 @@ class Link(Wire):
         super().__init__()
         self.host = host
         self.host_line = f"Host: {host}\r\n".encode("latin-1")
+        self.end_and_host = b"\r\n" + self.host_line
         self._fields: http.Known[http.Fields] = http.Known()
         self._heads: http.Known[Head] = http.Known()
+        self.plain: http.Known[bool] = http.Known()  # answers, see `plain`
         self.may_be_kept = True  # not after a request that was not sent to its end
         self.is_fresh = True
-        self.idle_since = 0.0
+        self.idle_since = 0.0  # as the clock of all connections saw it; 0 until it did
         self.waiting: Waiting | None = None
 
     def data_received(self, data: bytes) -> None:
+        waiting = self.waiting
+        if waiting is not None and not self.held and waiting.take(data):
+            return
         Wire.data_received(self, data)
-        if self.waiting is not None:
-            self.waiting.go_on()
+        if waiting is not None:
+            waiting.go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         if self.waiting is not None:
             self.waiting.go_on()
-
-    @property
-    def is_usable(self) -> bool:
-        """Bytes that nobody asked for would be taken for the next answer."""
-        is_old = time.monotonic() - self.idle_since > _IDLE_SECONDS
-        return not (is_old or self.is_closing or self.unread)
 
     async def answer_head(self, method: str) -> Head:
         """The final one: what comes before it is between the cluster and us."""
@@ -73,6 +74,7 @@ class Link(Wire):
                 if head.status >= 200:
                     if method != "HEAD":  # of its answer nothing follows, whatever the head says
                         self._heads.add(raw, head)
+                        plain.learn_answer(raw, head, self.plain)
                     return head
         except TooLong as error:
             raise UpstreamError("the head of the cluster's answer is too long") from error
@@ -115,17 +117,34 @@ class Upstream:
         """One that is open already."""
         while self._idle:
             link = self._idle.pop()
-            if link.is_usable:
+            # Bytes that nobody asked for would be taken for the next answer.
+            if not (link.held or link.transport.is_closing()):
                 return link
             link.close()
         return None
 
+    def close_old(self, now: float) -> None:
+        """Those that the cluster may be about to close; called every second or so."""
+        for link in self._idle:
+            link.idle_since = link.idle_since or now
+        old = [link for link in self._idle if now - link.idle_since > _IDLE_SECONDS]
+        for link in old:
+            self._idle.remove(link)
+            link.close()
+
     def give_back(self, link: Link, head: Head) -> None:
         stays = link.may_be_kept and head.framing != "until_close" and head.keeps_alive
-        if not stays or link.is_closing or link.unread or len(self._idle) >= _MOST_IDLE:
+        if stays and not link.held:
+            self.keep(link)
+        else:
+            link.close()
+
+    def keep(self, link: Link) -> None:
+        """For the next request: all of the answer came, and the cluster leaves it open."""
+        if len(self._idle) >= _MOST_IDLE:
             link.close()
             return
-        link.is_fresh, link.idle_since = False, time.monotonic()
+        link.is_fresh, link.idle_since = False, 0.0
         self._idle.append(link)
 
     async def _connect(self) -> Link:

@@ -27,10 +27,10 @@ class Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.deadline = 0.0  # for whoever waits to read, by the monotonic clock; 0 is none
         # What came in one piece stays that piece as long as all of it is taken at once.
-        self._held: bytes | bytearray = b""
+        self.held: bytes | bytearray = b""
         self._searched = 0  # of what is held, by the search that goes on
         self._is_paused = False
-        self._is_full = False
+        self.is_full = False
         self._has_ended = False
         self._error: ConnectionError | None = None
         self._coming: asyncio.Future[None] | None = None
@@ -42,15 +42,15 @@ class Wire(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its shape only
 
     def data_received(self, data: bytes) -> None:
-        if not self._held:
-            self._held = data
-        elif isinstance(self._held, bytearray):
-            self._held += data
+        if not self.held:
+            self.held = data
+        elif isinstance(self.held, bytearray):
+            self.held += data
         else:
-            self._held = bytearray(self._held) + data
+            self.held = bytearray(self.held) + data
         if self._coming is not None:
             _wake(self._coming)
-        if len(self._held) > 2 * BUFFER and not self._is_paused:
+        if len(self.held) > 2 * BUFFER and not self._is_paused:
             self._is_paused = True
             self.transport.pause_reading()
 
@@ -65,38 +65,29 @@ class Wire(asyncio.Protocol):
         _wake(self._room)
 
     def pause_writing(self) -> None:
-        self._is_full = True
+        self.is_full = True
 
     def resume_writing(self) -> None:
-        self._is_full = False
+        self.is_full = False
         _wake(self._room)
 
     # --- reading -----------------------------------------------------------------------------
 
     @property
     def unread(self) -> int:
-        return len(self._held)
-
-    @property
-    def is_full(self) -> bool:
-        return self._is_full
-
-    @property
-    def held(self) -> bytes | bytearray:
-        """To be looked at before anything else comes."""
-        return self._held
+        return len(self.held)
 
     def ends_with(self, mark: bytes) -> bool:
-        return self._held.endswith(mark)
+        return self.held.endswith(mark)
 
     def taken_until(self, mark: bytes, most: int = BUFFER) -> bytes | None:
         """Up to and with the mark, None as long as it is not there; see `until`."""
-        at = self._held.find(mark, self._searched, most)
+        at = self.held.find(mark, self._searched, most)
         if at >= 0:
             return self.take(at + len(mark))
-        if len(self._held) >= most:
+        if len(self.held) >= most:
             raise TooLong
-        self._searched = max(0, len(self._held) - len(mark) + 1)
+        self._searched = max(0, len(self.held) - len(mark) + 1)
         return None
 
     def expire(self) -> None:
@@ -112,20 +103,20 @@ class Wire(asyncio.Protocol):
 
     async def exactly(self, size: int) -> bytes:
         """At most BUFFER, which is what is held."""
-        while len(self._held) < size:
+        while len(self.held) < size:
             await self.more()
         return self.take(size)
 
     async def read(self, most: int = BUFFER) -> bytes:
         """What is there, waiting for the first byte; nothing after the end."""
-        while not self._held:
+        while not self.held:
             if self._has_ended and self._error is None:
                 return b""
             await self.more()
-        return self.take(min(most, len(self._held)))
+        return self.take(min(most, len(self.held)))
 
     def take(self, size: int) -> bytes:
-        held = self._held
+        held = self.held
         out = bytes(held) if size == len(held) else bytes(memoryview(held)[:size])
         self.skip(size)
         return out
@@ -133,13 +124,13 @@ class Wire(asyncio.Protocol):
     def skip(self, size: int) -> None:
         """As if it had been taken."""
         self._searched = 0
-        if size == len(self._held):
-            self._held = b""
-        elif isinstance(self._held, bytearray):
-            del self._held[:size]
+        if size == len(self.held):
+            self.held = b""
+        elif isinstance(self.held, bytearray):
+            del self.held[:size]
         else:
-            self._held = bytearray(memoryview(self._held)[size:])
-        if self._is_paused and len(self._held) <= BUFFER:
+            self.held = bytearray(memoryview(self.held)[size:])
+        if self._is_paused and len(self.held) <= BUFFER:
             self._is_paused = False
             self.transport.resume_reading()
 
@@ -147,7 +138,7 @@ class Wire(asyncio.Protocol):
         if self._error is not None:
             raise self._error
         if self._has_ended:
-            raise IncompleteReadError(bytes(self._held), None)
+            raise IncompleteReadError(bytes(self.held), None)
         self._coming = self._loop.create_future()
         try:
             await self._coming
@@ -161,7 +152,7 @@ class Wire(asyncio.Protocol):
 
     async def drain(self) -> None:
         """Wait while the other side does not take what was written."""
-        while self._is_full and not self._has_ended:
+        while self.is_full and not self._has_ended:
             self._room = self._loop.create_future()
             await self._room
         if self._has_ended:

@@ -100,7 +100,7 @@ def running(url: str, **options: Any) -> Iterator[Running]:
     """A gateway in front of this cluster."""
     target = Target.parse(url, {"ES_RETRY_SECONDS": "2", **options.pop("environment", {})})
     options.setdefault("settle_seconds", 0.2)
-    loop = asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = options.pop("new_loop", asyncio.new_event_loop)()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
     gateway = Gateway(Options(target=target, **options))

@@ -319,6 +319,7 @@ def test_secrets_are_in_no_log_and_no_answer(
     wire: Running, listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = listener.answer
+    wire.gateway.logs_requests = True
     with caplog.at_level(logging.DEBUG):
         for answer in (good, b"HTTP/1.1 500 X\r\ncontent-length: 3\r\n\r\nno!", b"broken\r\n\r\n"):
             listener.answer = answer
@@ -333,6 +334,7 @@ def test_secrets_are_in_no_log_and_no_answer(
                 )  # fmt: skip
                 assert b"s3cret" not in said
     listener.answer = good
+    assert "GET other" in caplog.text
     assert "s3cret" not in caplog.text
     assert repr(wire.gateway.options.target).count("s3cret") == 0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -213,7 +212,6 @@ def test_any_split_gives_the_same_requests(bodies: list[bytes], cuts: list[int])
         up, down = Echo([]), Echo([])
         up.link = link = Link("up")
         link.connection_made(up)
-        link.idle_since = time.monotonic()
         gateway.upstream._idle.append(link)
         client = Client(gateway)
         client.connection_made(down)
@@ -261,7 +259,7 @@ def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> No
         gateway = Gateway(Options(target=Target.parse("elasticsearch+http://127.0.0.1:1")))
         link = Link("up")
         link.connection_made(Closing(link))
-        link.idle_since, link.is_fresh = time.monotonic(), False
+        link.is_fresh = False
         gateway.upstream._idle.append(link)
         client, down = Client(gateway), Down()
         client.connection_made(down)
