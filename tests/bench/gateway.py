@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -44,32 +45,53 @@ def run() -> None:
         ):
             direct = server.port
             _enriched(product, direct, port)
-            _passed(product, direct, port)
+            with relay(direct) as copied:
+                _passed(product, direct, port, copied)
 
 
 @contextlib.contextmanager
 def gateway(upstream: str, pattern: str) -> Iterator[int]:
     """A process of its own, as it is run."""
     (port,) = free_ports(1)
-    command = [sys.executable, "-m", "esdedup", "gateway", "--upstream", upstream,
-               "--index", pattern, "--listen", f"127.0.0.1:{port}"]  # fmt: skip
-    process = subprocess.Popen(command)
-    try:
-        for _ in range(200):
-            with contextlib.suppress(OSError):
-                _send(port, "GET", "/_esdedup/status")
-                break
-            time.sleep(0.1)
+    listen = f"127.0.0.1:{port}"
+    with _process(
+        "esdedup", "gateway", "--upstream", upstream, "--index", pattern, "--listen", listen
+    ):
+        _wait_for(port)
         yield port
+
+
+@contextlib.contextmanager
+def relay(upstream: int) -> Iterator[int]:
+    """What the gateway is measured against: see `relay`."""
+    (port,) = free_ports(1)
+    with _process("tests.bench.relay", str(upstream), str(port)):
+        _wait_for(port)
+        yield port
+
+
+@contextlib.contextmanager
+def _process(*arguments: str) -> Iterator[None]:
+    process = subprocess.Popen([sys.executable, "-m", *arguments])
+    try:
+        yield
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
 
 
+def _wait_for(port: int) -> None:
+    for _ in range(200):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        time.sleep(0.1)
+    raise TimeoutError(f"nothing listens on {port}")
+
+
 # --- passing through ------------------------------------------------------------------------------
 
 
-def _passed(product: Product, direct: int, through: int) -> None:
+def _passed(product: Product, direct: int, through: int, copied: int) -> None:
     headline(f"{product}: pass-through, searches and gets of a plain index")
     index = "plain-0"
     searches = [
@@ -85,6 +107,8 @@ def _passed(product: Product, direct: int, through: int) -> None:
         plain, ours = _in_turns(direct, through, requests)
         line(f"{what}, straight", f"{plain * 1e3:.2f} ms p50")
         line(f"{what}, through", f"{ours * 1e3:.2f} ms p50", ours / plain, "bar 1.2")
+        plain, theirs = _in_turns(direct, copied, requests)
+        line(f"{what}, bytes copied only", f"{theirs * 1e3:.2f} ms p50", theirs / plain)
     ratios = []
     for number in range(ROUNDS):
         rates = {
