@@ -59,6 +59,10 @@ class Client(Wire):
         if self.crossing is not None:
             self.crossing.end()
         self.task.cancel()
+        # They refer back to this client and have what its caller sent: nothing of it is to stay.
+        for known in (self.fields, self.passing, self.plain):
+            known.clear()
+        del self._reads
 
     def expire(self) -> None:
         if self.is_idle:

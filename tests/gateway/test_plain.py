@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import re
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -478,6 +480,24 @@ def test_a_caller_that_goes_away_ends_its_link(wire: Crossings, cluster: Cluster
     until(lambda: cluster.ended == 1)
     until(lambda: not wire.gateway._clients)
     assert not wire.gateway.upstream._idle
+
+
+def test_nothing_of_a_caller_stays_when_it_is_gone(wire: Crossings, cluster: Cluster) -> None:
+    mine = request("GET /a HTTP/1.1", HOST, "Authorization: s3cret")
+    gc.collect()
+    gc.disable()
+    try:
+        with connected(wire, ready=False) as line:
+            for _ in range(2):
+                assert exchanged(line, mine, len(ok(b"/a"))) == ok(b"/a")
+            (client,) = wire.gateway._clients
+            assert client.plain
+            gone = weakref.ref(client)
+            del client
+        until(lambda: gone() is None)
+    finally:
+        gc.enable()
+    assert wire.reads == 1
 
 
 def test_a_caller_that_reads_slowly_is_waited_for(wire: Crossings, cluster: Cluster) -> None:
