@@ -253,9 +253,13 @@ class Workers(Generic[R]):
 
 
 def growing(first: int, last: int) -> Iterator[int]:
-    """Sizes that double from the first on: the first results come soon, the others in bulk."""
+    """Sizes that double from the first on: the first results come soon, the others in bulk.
+
+    Each twice, or what two workers begin with would be long in coming behind it.
+    """
     size = min(first, last)
     while True:
+        yield size
         yield size
         size = min(2 * size, last)
 
