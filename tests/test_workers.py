@@ -243,7 +243,7 @@ def test_ctrl_c_stops_the_workers_quickly_and_quietly() -> None:
 
 
 def test_sizes_grow_to_the_last() -> None:
-    assert list(islice(growing(125, 1000), 6)) == [125, 250, 500, 1000, 1000, 1000]
+    assert list(islice(growing(125, 1000), 7)) == [125, 125, 250, 250, 500, 500, 1000]
     assert list(islice(growing(125, 50), 2)) == [50, 50]
 
 
@@ -252,5 +252,5 @@ def test_the_first_results_come_in_small_lists(count: int) -> None:
     documents = [Document(id=str(n), text=f"article number {n}") for n in range(40)]
     with Workers(count, lengths, QUICK) as workers:
         lists = list(workers.map(documents, 16, first=4))
-    assert [len(part) for part in lists] == [4, 8, 16, 12]
+    assert [len(part) for part in lists] == [4, 4, 8, 8, 16]
     assert [item for part in lists for item in part] == [len(d.text) for d in documents]
