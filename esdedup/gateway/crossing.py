@@ -6,6 +6,7 @@ of its link; an answer that is not short and whole is left to the task of the cl
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MOST_HELD = 64 * 1024
 
 
-class Crossing:
+class Crossing(ABC):
     """From the request that was sent to the answer that is handed back, or to the task."""
 
     __slots__ = ("_client", "_gateway", "_link")
@@ -47,9 +48,9 @@ class Crossing:
         self._gateway.finish(client)
         return True
 
+    @abstractmethod
     def go_on(self) -> None:
         """More of the answer came, or the link was lost."""
-        raise NotImplementedError
 
     def end(self) -> None:
         """The client went away: the cluster is told by a connection that ends."""

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from esdedup.errors import SettingsMismatch, StoreError, StoreMissing
-from esdedup.model import Document
+from esdedup.model import Document, Link
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record, WriteReport, bodies, neighbours
@@ -51,6 +51,14 @@ def article(id_: str, story: int, day: int, dead: int = 12) -> Document:
 
 def add(deduplicator: Deduplicator, *documents: Document) -> dict[str, str]:
     return {o.decision.id: o.decision.group for o in deduplicator.add_many(documents)}
+
+
+def links_of_one_writer(documents: Sequence[Document]) -> dict[str, Link]:
+    """As the embedded store has them, where nobody else writes."""
+    with Deduplicator.open(settings=Settings(batch=10)) as alone:
+        list(alone.add_many(documents))
+        there = alone.store.get_many(d.id for d in documents)
+        return {id_: record.decision.link for id_, record in there.items()}
 
 
 def request(server: Server, method: str, path: str, body: object = None) -> Any:
@@ -337,10 +345,7 @@ def test_a_long_stream_is_refreshed_seldom_and_decided_as_by_one(
             for id_, r in deduplicator.store.get_many(d.id for d in documents).items()
         }
         assert deduplicator.store.check() == []
-    with Deduplicator.open(settings=Settings(batch=10)) as alone:
-        list(alone.add_many(documents))
-        there = alone.store.get_many(d.id for d in documents)
-    assert found == {id_: r.decision.link for id_, r in there.items()}
+    assert found == links_of_one_writer(documents)
     assert last == found
     assert [o.decision.id for o in outcomes if o.status == "new"] == [d.id for d in documents]
     assert refreshes < 80, "two a batch"
@@ -372,12 +377,7 @@ def test_a_stream_in_order_goes_on_while_it_is_refreshed(
         everything = [*documents, *others.values()]
         found = deduplicator.store.get_many(d.id for d in everything)
         assert deduplicator.store.check() == []
-    with Deduplicator.open(settings=Settings(batch=10)) as alone:
-        list(alone.add_many(everything))
-        there = alone.store.get_many(d.id for d in everything)
-    assert {i: r.decision.link for i, r in found.items()} == {
-        i: r.decision.link for i, r in there.items()
-    }
+    assert {i: r.decision.link for i, r in found.items()} == links_of_one_writer(everything)
     assert {found[id_].decision.group for id_ in others} == {o.id for o in others.values()}
 
 
@@ -391,12 +391,7 @@ def test_what_was_there_before_the_stream_is_noticed(server: Server, index: str)
         assert {id_ for id_, status in by_id.items() if status != "new"} == {"d077", "d120"}
         found = deduplicator.store.get_many(d.id for d in documents)
         assert deduplicator.store.check() == []
-    with Deduplicator.open(settings=Settings(batch=10)) as alone:
-        list(alone.add_many(documents))
-        there = alone.store.get_many(d.id for d in documents)
-    assert {i: r.decision.link for i, r in found.items()} == {
-        i: r.decision.link for i, r in there.items()
-    }
+    assert {i: r.decision.link for i, r in found.items()} == links_of_one_writer(documents)
 
 
 def test_segment_replication_is_read_from_the_primary(
