@@ -147,11 +147,13 @@ def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
     from esdedup.stores import bodies, templates
     from esdedup.stores.connection import Target
 
-    index = Target.parse(store).index if store.startswith(CLUSTER_SCHEMES) else "news"
+    target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
+    index = target.index if target else "news"
     if part is TemplatePart.COMPONENT:
         return templates.component(settings)
     if part is TemplatePart.INDEX:
-        return templates.index(settings, store=index, name=name)
+        product = (target and target.product) or "elasticsearch"
+        return templates.index(settings, store=index, name=name, product=product)
     if part is TemplatePart.MAPPING:
         return {"properties": bodies.properties()}
     if part is TemplatePart.ELASTICSEARCH_ROLE:

@@ -38,7 +38,10 @@ class Index:
             raise StoreMissing(
                 f"{self.target.shown} is a pattern that no index matches; to make one, name it"
             )
-        body = {"mappings": bodies.news_mapping(settings)}
+        body = {
+            "settings": {"index": bodies.index_settings(self.connection.product)},
+            "mappings": bodies.news_mapping(settings),
+        }
         try:
             self.connection.send("PUT", path_of(self.target.index), body=body)
         except ClusterRefused as refusal:

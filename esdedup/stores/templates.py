@@ -14,7 +14,7 @@ from esdedup.searching.queries import By
 from esdedup.searching.requests import canonical_filter
 from esdedup.settings import Settings
 from esdedup.stores import bodies
-from esdedup.stores.connection import ClusterRefused, Connection, path_of
+from esdedup.stores.connection import ClusterRefused, Connection, Product, path_of
 
 DEFAULT_NAME = "esdedup"
 # Set by the server; they tell when, not what.
@@ -32,8 +32,16 @@ def component(settings: Settings) -> JSON:
     return bodies.component_template(settings)
 
 
-def index(settings: Settings, *, store: str, name: str = DEFAULT_NAME) -> JSON:
-    return bodies.index_template(settings, patterns=patterns(store), component=name)
+def index(
+    settings: Settings,
+    *,
+    store: str,
+    name: str = DEFAULT_NAME,
+    product: Product = "elasticsearch",
+) -> JSON:
+    return bodies.index_template(
+        settings, patterns=patterns(store), component=name, product=product
+    )
 
 
 # --- roles -------------------------------------------------------------------------------------
@@ -123,7 +131,7 @@ def install(
 ) -> None:
     """Put both templates; doing it again changes nothing."""
     connection.send("PUT", path_of("_component_template", name), body=component(settings))
-    body = index(settings, store=store, name=name)
+    body = index(settings, store=store, name=name, product=connection.product)
     connection.send("PUT", path_of("_index_template", name), body=body)
 
 
@@ -242,7 +250,7 @@ def differences(
         f"component template {name}: {line}"
         for line in changes(component(settings), _template(connection, "component", name))
     ]
-    wanted = index(settings, store=store, name=name)
+    wanted = index(settings, store=store, name=name, product=connection.product)
     found += [
         f"index template {name}: {line}"
         for line in changes(wanted, _template(connection, "index", name))

@@ -22,6 +22,9 @@ def files() -> dict[str, str]:
     return {
         "component-template.json": _json(templates.component(settings)),
         "index-template.json": _json(templates.index(settings, store=STORE)),
+        "index-template-opensearch.json": _json(
+            templates.index(settings, store=STORE, product="opensearch")
+        ),
         "roles/elasticsearch.json": _json(templates.elasticsearch_role(STORE)),
         "roles/elasticsearch-templates.json": _json(templates.elasticsearch_templates_role()),
         "roles/opensearch.json": _json(_patch(templates.opensearch_roles(STORE))),

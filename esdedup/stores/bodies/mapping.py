@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from esdedup.model import JSON
 from esdedup.settings import FORMAT, Settings
 
-# Version of the templates; raised with every change of the mapping.
-TEMPLATE_VERSION = 1
+# Version of the templates; raised with every change of what is in them.
+TEMPLATE_VERSION = 2
 
 _KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
 # Field of `dedup` each method's keys are stored in.
@@ -91,6 +91,16 @@ def news_mapping(settings: Settings) -> JSON:
     }
 
 
+def index_settings(product: str) -> JSON:
+    """Of an index made by us, beyond what the server gives every index.
+
+    OpenSearch merges small segments within a refresh, and the refresh waits up to 10 s for that,
+    with writes behind it. The merges are paced as any others, so that the processors were idle
+    meanwhile: of 30,000 articles indexed in 20 to 26 s, 1 to 6 s. Elasticsearch does not wait.
+    """
+    return {"merge_on_flush": {"enabled": False}} if product == "opensearch" else {}
+
+
 def quarantine_index(store: str) -> str:
     """Beside the articles, never among them: no pattern of theirs, like news-*, matches it."""
     plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in store)
@@ -137,14 +147,22 @@ def component_template(settings: Settings) -> JSON:
     }
 
 
-def index_template(settings: Settings, *, patterns: Sequence[str], component: str) -> JSON:
+def index_template(
+    settings: Settings, *, patterns: Sequence[str], component: str, product: str
+) -> JSON:
     return {
         "index_patterns": list(patterns),
         "composed_of": [component],
         "version": TEMPLATE_VERSION,
         "_meta": {"description": "esdedup: a news index", "format": FORMAT},
         "template": {
-            "settings": {"index": {"number_of_shards": 1, "number_of_replicas": 1}},
+            "settings": {
+                "index": {
+                    "number_of_shards": 1,
+                    "number_of_replicas": 1,
+                    **index_settings(product),
+                }
+            },
             "mappings": {
                 "dynamic": False,
                 "_meta": meta(settings),
