@@ -66,7 +66,8 @@ class _Stretch:
 
 
 class Desk:
-    """See above. `enrich` and `written` come in pairs, from any thread."""
+    """See above. After `prepare` comes `decide`, and then `written`, or else `give_up`; from any
+    thread."""
 
     def __init__(self, store: CallerStore, fields: Mapping[str, str], workers: int) -> None:
         self.store = store
@@ -101,30 +102,31 @@ class Desk:
 
     # --- a write -----------------------------------------------------------------------------
 
-    def enrich(self, operations: Sequence[Operation], *, alone: bool = False) -> Enriched:
-        """Decide about a batch. `written` must follow, whatever becomes of the request."""
+    def prepare(self, operations: Sequence[Operation]) -> Prepared:
+        """Sign a batch: what of a write rests on nothing that another one decides."""
         self._begin_write()
         try:
-            return self._enriched(operations, alone)
+            ready = self._with_our_fields({op.index for op in operations})
+            usable = [op for op in operations if op.index in ready]
+            if len(usable) < len(operations):
+                self.note_unsigned()  # an index that this very write makes
+            plan = enriching.planned(usable, self._read(usable), self._names)
+            signed = self._sign([d.document for d in plan.drafts if d.document is not None])
+            return Prepared(plan, signed, len(usable) == len(operations))
         except BaseException:
-            self._end_write(doubtful=False)
+            self.give_up()
             raise
 
-    def _enriched(self, operations: Sequence[Operation], alone: bool) -> Enriched:
-        ready = self._with_our_fields({op.index for op in operations})
-        usable = [op for op in operations if op.index in ready]
-        if len(usable) < len(operations):
-            self.note_unsigned()  # an index that this very write makes
-        plan = enriching.planned(usable, self._read(usable), self._names)
-        signed = self._sign([d.document for d in plan.drafts if d.document is not None])
+    def decide(self, prepared: Prepared, *, alone: bool = False) -> dict[int, bytes]:
+        """The lines to send instead; `alone` is a request of one document."""
+        plan = prepared.plan
         records = [
             enriching.record_of(self.deduplicator, draft, item, self._names)
-            for draft, item in zip(plan.drafts, signed, strict=True)
+            for draft, item in zip(plan.drafts, prepared.signed, strict=True)
         ]
         with self._deciding:
             decided = self._decide(records, plan)
-        lines = enriching.changed_lines(plan.drafts, decided, alone=alone)
-        return Enriched(lines, plan, len(usable) == len(operations))
+        return enriching.changed_lines(plan.drafts, decided, alone=alone)
 
     def _sign(self, documents: Sequence[Any]) -> list[Signed | Failure]:
         with self._signing:
@@ -189,6 +191,10 @@ class Desk:
     def written(self, operations: int | None) -> None:
         """What the cluster said: so many writes; None where it did not say, or refused some."""
         self._end_write(doubtful=operations is None, operations=operations or 0)
+
+    def give_up(self) -> None:
+        """Nothing that was decided here is written."""
+        self._end_write(doubtful=False)
 
     def note_unsigned(self) -> None:
         """Something passed without our fields; the next settling signs it."""
@@ -330,11 +336,11 @@ class Desk:
 
 
 @dataclass(frozen=True, slots=True)
-class Enriched:
-    """Lines to send instead, and whether every operation was looked at."""
+class Prepared:
+    """A batch that is signed, and whether every operation was looked at."""
 
-    lines: dict[int, bytes]
     plan: enriching.Plan
+    signed: list[Signed | Failure]
     is_complete: bool
 
 
@@ -344,4 +350,4 @@ def _is_stale(hit: JSON, signed: Signed | Failure) -> bool:
     return ours_of(hit).get("digest") != signed.signature.exact
 
 
-__all__ = ["Desk", "Enriched", "StoreMissing", "StoreUnavailable"]
+__all__ = ["Desk", "Prepared", "StoreMissing", "StoreUnavailable"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -17,13 +17,13 @@ from esdedup.gateway import bulk, http, parts, routes
 from esdedup.gateway.bulk import Operation
 from esdedup.gateway.callers import Caller
 from esdedup.gateway.http import HttpError, UpstreamError
+from esdedup.gateway.work import Ahead, Share, Work, let_go
 from esdedup.model import JSON
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from esdedup.gateway.clients import Request
-    from esdedup.gateway.desks import Desk
     from esdedup.gateway.server import Gateway
     from esdedup.gateway.upstream import Answer
 
@@ -31,27 +31,6 @@ log = logging.getLogger("esdedup.gateway")
 
 # The same trouble is told once in so many seconds.
 _TOLD_SECONDS = 60.0
-
-
-@dataclass(slots=True)
-class Work:
-    """A request after detection: what is sent, and which desks wait for its answer."""
-
-    body: bytes
-    part: bulk.Bulk | None = None  # where this is a part of what came
-    rest: list[bulk.Bulk] = field(default_factory=list)  # the parts after it
-    is_changed: bool = False
-    new_id: str | None = None
-    desks: list[Desk] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)  # patterns without an index
-    enriched: int = 0
-    unenriched: int = 0
-
-    def release(self, operations: int | None) -> None:
-        """Every desk is told once."""
-        counted = operations if len(self.desks) == 1 else None
-        while self.desks:
-            self.desks.pop().written(counted)
 
 
 class Writes:
@@ -81,8 +60,8 @@ class Writes:
         try:
             caller = Caller.of(head.headers)
             work = await self._detected(self._work, request, caller, raw)
-            if work.rest:
-                answer, body = await self._in_parts(request, caller, work)
+            if work.parts:
+                answer, body = await self._in_parts(request, caller, work.parts)
             else:
                 answer = await self._at_once(request, caller, raw, work)
                 body = answer.body
@@ -102,42 +81,47 @@ class Writes:
         self._note(caller, work)
         return answer
 
-    async def _in_parts(self, request: Request, caller: Caller, work: Work) -> tuple[Answer, bytes]:
-        """One after the other: while the cluster writes one, the next is looked at.
+    async def _in_parts(
+        self, request: Request, caller: Caller, divided: Sequence[bulk.Bulk]
+    ) -> tuple[Answer, bytes]:
+        """One after the other: while the cluster writes one, the next is decided and the one
+        after that is signed.
 
         What refuses the first refuses all. Of one after it that fails the items tell so, and those
         before and after it keep what the cluster said of them.
         """
         first: Answer | None = None
         told: list[JSON] = []
-        waiting = deque(work.rest)
-        following: asyncio.Task[Work] | None = None
+        ahead = Ahead(
+            divided,
+            partial(self._detected, self._prepared, caller),
+            partial(self._detected, self._decided, request),
+        )
+        coming: asyncio.Task[Work] | None = asyncio.create_task(ahead.next())
         try:
-            while True:
-                if waiting:
-                    part = waiting.popleft()
-                    job = self._detected(self._changed, request, caller, part, Work(b"", part))
-                    following = asyncio.create_task(job)
+            while coming is not None:
+                work = await coming
+                coming = asyncio.create_task(ahead.next()) if ahead.has_more else None
                 try:
                     answer = await self._at_once(request, caller, b"", work)
                 except UpstreamError as error:
                     if first is None:
                         raise
                     log.warning("%s: %s", request.client.what, error)
-                    told.append(parts.lost(work.part, str(error)))
+                    told.append(parts.lost(work.bulk, str(error)))
                 else:
                     said = bulk.json_object(_plain(answer))
                     if first is None and not parts.is_answer(said):
                         return answer, answer.body
                     first = first or answer
-                    told.append(parts.answered(work.part, answer.head.status, said))
-                if following is None:
-                    return first, encoded(parts.joined(told))
-                work, following = await following, None
+                    told.append(parts.answered(work.bulk, answer.head.status, said))
         finally:
-            if following is not None:
-                following.add_done_callback(_let_go)
-                following.cancel()
+            ahead.let_go()
+            if coming is not None:
+                coming.add_done_callback(let_go)
+                coming.cancel()
+        assert first is not None  # there are two parts or more
+        return first, encoded(parts.joined(told))
 
     async def _detected(self, function: Callable[..., Work], *given: Any) -> Work:
         """In a thread; a client that goes away leaves no desk waiting."""
@@ -146,7 +130,7 @@ class Writes:
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
-            job.add_done_callback(_let_go)
+            job.add_done_callback(let_go)
             waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
             raise
 
@@ -156,7 +140,7 @@ class Writes:
         if work.is_changed:
             body = work.body
             # The answers to parts are put together here.
-            dropped = ("content-encoding", "accept-encoding" if work.part else "")
+            dropped = ("content-encoding", "accept-encoding" if work.is_part else "")
             headers = [(n, v) for n, v in headers if n.lower() not in dropped]
         if work.new_id is not None:
             path = f"{request.path.rstrip('/')}/{quote(work.new_id, safe='')}"
@@ -191,8 +175,10 @@ class Writes:
                 raise HttpError(400, str(error), "illegal_argument_exception") from error
             return work  # the cluster says what is wrong
         if self._is_divisible(request, parsed):
-            work.part, *work.rest = parts.divided(parsed)
-        return self._changed(request, caller, work.part or parsed, work)
+            work.parts = parts.divided(parsed)
+            return work
+        work.bulk = parsed
+        return self._decided(request, self._prepared(caller, work))
 
     def _is_divisible(self, request: Request, parsed: bulk.Bulk) -> bool:
         """Not where all is to be refused because of one."""
@@ -205,17 +191,35 @@ class Writes:
             == len(parsed.operations)
         )
 
-    def _changed(self, request: Request, caller: Caller, part: bulk.Bulk, work: Work) -> Work:
-        """What is sent instead of the bulk, or of this part of it."""
-        changes: dict[int, bytes] = {}
+    def _prepared(self, caller: Caller, work: Work) -> Work:
+        """Signed, as far as detection goes."""
+        assert work.bulk is not None
         try:
-            for pattern, operations in self._by_pattern(part.operations).items():
-                changes |= self._enriched(caller, pattern, operations, request, work)
+            for pattern, operations in self._by_pattern(work.bulk.operations).items():
+                share = Share(pattern, operations)
+                with self._passing_as_it_came(share, work):
+                    share.desk = self._gateway.newsroom.desk(caller, pattern)
+                    share.prepared = share.desk.prepare(operations)
+                    work.prepared.append(share)
         except BaseException:
             work.release(None)
             raise
-        if changes or work.part is not None:
-            work.body, work.is_changed = part.assembled(changes), True
+        return work
+
+    def _decided(self, request: Request, work: Work) -> Work:
+        """With what is sent instead of the bulk, or of this part of it."""
+        assert work.bulk is not None
+        changes: dict[int, bytes] = {}
+        try:
+            while work.prepared:
+                share = work.prepared.pop(0)
+                with self._passing_as_it_came(share, work):
+                    changes |= self._enriched(request, share, work)
+        except BaseException:
+            work.release(None)
+            raise
+        if changes or work.is_part:
+            work.body, work.is_changed = work.bulk.assembled(changes), True
         return work
 
     def _parsed(self, request: Request, plain: bytes) -> bulk.Bulk:
@@ -243,41 +247,46 @@ class Writes:
                 out.setdefault(pattern, []).append(op)
         return out
 
-    def _enriched(
-        self,
-        caller: Caller,
-        pattern: str,
-        operations: list[Operation],
-        request: Request,
-        work: Work,
-    ) -> dict[int, bytes]:
-        writes = sum(op.verb != "delete" for op in operations)
+    def _enriched(self, request: Request, share: Share, work: Work) -> dict[int, bytes]:
+        desk, prepared = share.desk, share.prepared
+        assert desk is not None
+        assert prepared is not None
         alone = request.route.kind != "bulk"
-        desk: Desk | None = None
         try:
-            desk = self._gateway.newsroom.desk(caller, pattern)
-            done = desk.enrich(operations, alone=alone)
+            lines = desk.decide(prepared, alone=alone)
+        except BaseException:
+            desk.written(None)
+            raise
+        work.desks.append(desk)
+        if not prepared.is_complete and self._options.fail_closed:
+            raise self._closed(share.pattern, "the index is not there yet")
+        drafts = prepared.plan.drafts
+        work.enriched += len(drafts)
+        work.unenriched += share.writes - len(drafts)
+        if alone and drafts and share.operations[0].id is None:
+            work.new_id = drafts[0].id
+        return lines
+
+    @contextmanager
+    def _passing_as_it_came(self, share: Share, work: Work) -> Iterator[None]:
+        """What detection fails on is signed later, unless that is forbidden."""
+        try:
+            yield
         except StoreMissing as error:
-            work.missing.append(pattern)
-            self._failed(pattern, str(error), quiet=True)
+            work.missing.append(share.pattern)
+            self._failed(share.pattern, str(error), quiet=True)
         except EsdedupError as error:
-            self._failed(pattern, str(error))
+            self._failed(share.pattern, str(error))
+        except HttpError:
+            raise
         except Exception:
-            log.exception("detection for %s failed", pattern)
-            self._failed(pattern, "a defect; the log has it")
+            log.exception("detection for %s failed", share.pattern)
+            self._failed(share.pattern, "a defect; the log has it")
         else:
-            work.desks.append(desk)
-            if not done.is_complete and self._options.fail_closed:
-                raise self._closed(pattern, "the index is not there yet")
-            work.enriched += len(done.plan.drafts)
-            work.unenriched += writes - len(done.plan.drafts)
-            if alone and done.plan.drafts and operations[0].id is None:
-                work.new_id = done.plan.drafts[0].id
-            return done.lines
-        if desk is not None:
-            desk.note_unsigned()
-        work.unenriched += writes
-        return {}
+            return
+        if share.desk is not None:
+            share.desk.note_unsigned()
+        work.unenriched += share.writes
 
     def _failed(self, pattern: str, reason: str, *, quiet: bool = False) -> None:
         self._gateway.counts["detection_failed"] += 1
@@ -299,11 +308,6 @@ class Writes:
         if self._options.fail_closed:
             raise HttpError(415, f"nothing was written: the body has {reason}")
         return work
-
-
-def _let_go(job: Future[Work] | asyncio.Task[Work]) -> None:
-    if not job.cancelled() and job.exception() is None:
-        job.result().release(None)
 
 
 def _operations(request: Request, answer: Answer | None) -> int | None:

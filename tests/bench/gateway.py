@@ -32,7 +32,9 @@ CLIENTS = 4
 REQUESTS_AT_ONCE = 2_000  # of all clients, in a round
 BATCH = 500
 ROUNDS = 3
-WARMING = 100  # the number of the round before the first
+# Rounds of all ways before those that count: a server compiles its code while it runs.
+WARMING = 3
+WORKERS = 2
 
 
 def run() -> None:
@@ -55,7 +57,9 @@ def gateway(upstream: str, pattern: str) -> Iterator[int]:
     (port,) = free_ports(1)
     listen = f"127.0.0.1:{port}"
     with _process(
-        "esdedup", "gateway", "--upstream", upstream, "--index", pattern, "--listen", listen
+        "esdedup",
+        *("gateway", "--upstream", upstream, "--index", pattern),
+        *("--listen", listen, "--workers", str(WORKERS)),
     ):
         _wait_for(port)
         yield port
@@ -155,18 +159,19 @@ def _throughput(port: int, requests: Sequence[tuple[str, str, Any]]) -> float:
 
 
 def _enriched(product: Product, direct: int, through: int) -> None:
-    headline(f"{product}: bulks of {BATCH} articles of 400 words, {DOCUMENTS:,} in a round")
+    headline(
+        f"{product}: bulks of {BATCH} articles of 400 words, {DOCUMENTS:,} in a round, "
+        f"{WORKERS} workers"
+    )
     # All at first: an index that is new to a pattern makes a stretch doubtful.
     mapping = {"mappings": {"properties": {"title": {"type": "text"}, "text": {"type": "text"}}}}
-    names = [f"{kind}-{n}" for kind in ("plain", "passed", "through") for n in range(ROUNDS)]
-    for name in ("warm", "through-warm", *names):
+    rounds = range(WARMING + ROUNDS)
+    for name in (f"{kind}-{n}" for kind in ("plain", "passed", "through") for n in rounds):
         _send(direct, "PUT", f"/{name}", mapping)
-    warming = _bodies(WARMING, 4 * BATCH)
-    _bulks(direct, "warm", warming)
-    _bulks(through, "through-warm", warming)
-    _settled(through)
     ratios: dict[str, list[float]] = {"passed": [], "enriched": [], "settled": []}
-    for number in range(ROUNDS):
+    for number in rounds:
+        if number == WARMING:
+            line("-- the server is warm --", "")
         bodies = _bodies(number, DOCUMENTS)
         plain = _bulks(direct, f"plain-{number}", bodies)
         line("plain bulk, straight, one client", f"{plain:,.0f} articles/s")
@@ -186,7 +191,7 @@ def _enriched(product: Product, direct: int, through: int) -> None:
         ("enriched", "enriched, until the last answer, median", "bar 0.5"),
         ("settled", "enriched, until all is settled, median", ""),
     ):
-        line(what, "", statistics.median(ratios[kind]), bar)
+        line(what, "", statistics.median(ratios[kind][WARMING:]), bar)
 
 
 def _bodies(number: int, count: int) -> list[bytes]:
