@@ -44,7 +44,7 @@ _TRUSTED_SECONDS = 1.0
 # A stretch waits so long for writes that are under way; then it ends as a doubtful one.
 _QUIET_SECONDS = 10.0
 # While writes go on a stretch lasts so many documents, which are kept in memory, or so many
-# seconds: its end costs a refresh, during which writes wait.
+# seconds: its end costs a refresh.
 LONGEST_STRETCH = 4_000
 LONGEST_SECONDS = 5.0
 
@@ -55,6 +55,8 @@ class _Stretch:
 
     mark: Any
     unseen: Unseen = field(default_factory=Unseen)
+    # Of the stretch before, until the refresh that ends it is done: writes do not wait for it.
+    earlier: Unseen = field(default_factory=Unseen)
     ids: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     replaced: dict[str, Record] = field(default_factory=dict)
@@ -154,7 +156,8 @@ class Desk:
     def _decide(self, records: Sequence[Record], plan: enriching.Plan) -> list[Record]:
         """In their order, each seeing those before it; as `stream` decides."""
         stretch, settings = self._stretch, self.settings
-        repeated = len(plan.ids) < len(records) or not stretch.unseen.ids.isdisjoint(plan.ids)
+        unseen = stretch.earlier.ids | stretch.unseen.ids
+        repeated = len(plan.ids) < len(records) or not unseen.isdisjoint(plan.ids)
         # What people said of a document by its id is heard when it is settled.
         corrections = self.store.corrections
         is_named = not corrections.named.isdisjoint(plan.ids)
@@ -166,12 +169,15 @@ class Desk:
         asked, heard = [probe_of(records[i], settings) for i in places], Heard(corrections)
         found = self.store.candidates_many(asked)
         decided, attracting = list(records), []
-        hidden = stretch.unseen.ids | plan.ids
+        hidden = unseen | plan.ids
         for place, one, seen in zip(places, asked, found, strict=True):
             record = records[place]
             candidates = [c for c in seen if c.id not in hidden]
-            before, after = stretch.unseen.around(one)
-            candidates += [c for c in before if c.id != one.id]
+            after: set[str] = set()
+            for lately in (stretch.earlier, stretch.unseen):
+                attracting_it, attracted = lately.around(one)
+                candidates += [c for c in attracting_it if c.id != one.id]
+                after |= attracted
             decision = decide(one.id, record.signature, candidates, settings, heard)
             decided[place] = record.with_decision(decision)
             link = decision.link
@@ -259,9 +265,14 @@ class Desk:
             stretch.operations = 0
             doubtful = stretch.is_doubtful or not is_quiet
             holds = not doubtful and self.store.undisturbed(stretch.mark)
-            self._stretch = _Stretch(self.store.begin(), is_doubtful=not is_quiet)
+            if holds:
+                self._stretch = _Stretch(self.store.marked(), earlier=stretch.unseen)
+            else:
+                self._stretch = _Stretch(self.store.begin(), is_doubtful=not is_quiet)
             unsigned, self._unsigned_since = self._unsigned_since, None
         try:
+            if holds:
+                self._show_earlier()
             changed = self._mend(stretch, holds)
             if unsigned is not None:
                 changed |= self._sign_unsigned(unsigned)
@@ -270,6 +281,13 @@ class Desk:
             raise
         if changed:  # what was decided meanwhile may rest on a link that is another now
             self._stretch.is_doubtful = True
+
+    def _show_earlier(self) -> None:
+        """Searches show what the stretch before wrote; what is decided meanwhile knows it."""
+        self.store.refresh()
+        with self._deciding:
+            self.store.forget()
+            self._stretch.earlier = Unseen()
 
     def _mend(self, stretch: _Stretch, holds: bool) -> bool:
         touched = set(stretch.touched)

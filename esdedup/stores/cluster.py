@@ -163,6 +163,10 @@ class ClusterStore:
         if answer.get("_shards", {}).get("failed"):
             raise StoreUnavailable(f"{self.target.shown}: a shard did not refresh; run again")
         self._visible, self._own_visible = position, own
+        self.forget()
+
+    def forget(self) -> None:
+        """Whatever is remembered of what searches show."""
         self._neighbours.forget()
 
     def see_own_writes(self) -> None:
@@ -181,7 +185,7 @@ class ClusterStore:
         position = self._ask_position()
         if position != self._visible:
             self.refresh()
-        self._neighbours.forget()
+        self.forget()
         self._said.read()
         return self.marked()
 

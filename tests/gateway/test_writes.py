@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from esdedup.gateway import parts
+from esdedup.gateway.callers import CallerStore
 from esdedup.gateway.http import UpstreamError
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
@@ -135,6 +137,37 @@ def test_a_part_that_is_lost_costs_no_other(
     gateway.settled()
     written = {id_: source for id_, source in articles.items() if id_ not in lost}
     assert groups(server, made) == judged(written)
+
+
+def test_writes_do_not_wait_for_the_refresh_behind_them(
+    gateway: Running, server: Server, made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copies of what searches do not show yet are found all the same."""
+    server.http("PUT", f"/{made}/_settings", {"index": {"refresh_interval": "-1"}})
+    articles = {f"a{n}": article(n, of=n % 4 if n > 3 else None) for n in range(16)}
+    refreshing, is_open = threading.Event(), threading.Event()
+    refresh = CallerStore.refresh
+
+    def held(store: CallerStore) -> None:
+        refreshing.set()
+        assert is_open.wait(30)
+        refresh(store)
+
+    def write(*ids: str) -> None:
+        lines = [line for id_ in ids for line in ({"create": {"_id": id_}}, articles[id_])]
+        assert not gateway.bulk(f"/{made}/_bulk", *lines).json()["errors"]
+
+    ids = list(articles)
+    write(*ids[:2])
+    gateway.settled()
+    monkeypatch.setattr(CallerStore, "refresh", held)
+    write(*ids[2:6])
+    assert refreshing.wait(30)
+    write(*ids[6:12])
+    is_open.set()
+    write(*ids[12:])
+    gateway.settled()
+    assert groups(server, made) == judged(articles)
 
 
 def test_what_refuses_the_first_part_refuses_all(
