@@ -12,8 +12,9 @@ from functools import lru_cache
 from typing import TypeVar
 
 from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
-from esdedup.numbers.judging import tells_after, tells_before
 from esdedup.numbers.languages import BOUNDARIES, IDEOGRAPHS, Lexicon, lexicon_of
+from esdedup.numbers.starts import pair_table
+from esdedup.numbers.telling import goes_on_with, tells_after, tells_before
 
 # Words kept on either side of a number: two decide, the third is for the reader and for ties.
 CONTEXT_WORDS = 3
@@ -50,10 +51,12 @@ class Surroundings:
         "lexicon",
         "longest_chunk",
         "numbers",
+        "pairs",
     )
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
+        self.pairs = pair_table(lexicon.filters)
         # Without spaces between words, no chunk comes twice.
         self._kept = 0 if lexicon.ideographic else MAX_REMEMBERED
         self.longest_chunk = 0 if lexicon.ideographic else LONGEST_CHUNK
@@ -80,7 +83,8 @@ class Surroundings:
     def tells_after(self, chunk: str) -> int:
         told = self.after.get(chunk)
         if told is None:
-            told = self._keep(self.after, chunk, tells_after(self.tokens(chunk)))
+            told = tells_after(self.tokens(chunk)) | goes_on_with(chunk, self.lexicon)
+            self._keep(self.after, chunk, told)
         return told
 
     def _keep(self, table: dict[str, Value], chunk: str, value: Value) -> Value:
@@ -120,16 +124,14 @@ class Surroundings:
 
     def words_before(self, chunks: list[str]) -> str:
         """The nearest content words of the sentence."""
-        step_of = self._steps.get
         words: list[str] = []
-        for place, chunk in enumerate(reversed(chunks), 1):
-            step = step_of(chunk)
+        for place, step in enumerate(map(self._steps.get, reversed(chunks)), 1):
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunk)
+                steps = self._steps_beyond(chunks[-place])
                 if steps and steps[0] == _OPEN:
                     steps = self._closed(steps, chunks[:-place])
                 if _ended(steps[::-1], words):
@@ -138,16 +140,14 @@ class Surroundings:
         return " ".join(words)
 
     def words_after(self, chunks: list[str]) -> list[str]:
-        step_of = self._steps.get
         words: list[str] = []
-        for place, chunk in enumerate(chunks):
-            step = step_of(chunk)
+        for place, step in enumerate(map(self._steps.get, chunks)):
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunk)
+                steps = self._steps_beyond(chunks[place])
                 if steps and steps[0] == _OPEN:
                     steps = self._closed(steps, chunks[:place])
                 if _ended(steps, words):
