@@ -136,10 +136,11 @@ def _count_at(
     if reading is None or stop < 0:
         return _count_in_place(original, folded, start, around)
     told = around.tells_after(folded[space + 1 : stop])
-    if told & reading.goes_on or folded[start - 2].isdigit():
+    length, value, _, goes_on, _ = reading
+    if told & goes_on or folded[start - 2].isdigit():
         return _count_in_place(original, folded, start, around)
-    end = start + reading.length
-    if not reading.value:
+    end = start + length
+    if not value:
         return None, end
     if end < space:
         told = around.tells_after(folded[end:space])
@@ -182,16 +183,8 @@ def _is_money(folded: str, start: int, around: Surroundings) -> bool:
     return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
 
 
-def _chunk_before(folded: str, start: int) -> str:
-    """The chunk next to a number, "" where it is too long to be seen whole."""
-    first = start - WINDOW if start > WINDOW else 0
-    space = folded.rfind(" ", first, start - 1)
-    if space < 0 and first:
-        return ""
-    return folded[space + 1 : start - 1 if folded[start - 1] == " " else start]
-
-
 def _chunk_after(folded: str, end: int) -> str:
+    """The chunk next to a number, "" where it is too long to be seen whole."""
     begin = end + 1 if folded[end] == " " else end
     stop = folded.find(" ", begin, end + WINDOW)
     return folded[begin:stop] if stop > 0 else ""
@@ -214,12 +207,12 @@ def _judge(
     """Judge a number by what is told before and behind it."""
     length, value, plain, _, (refused_before, refused_after, doubts) = reading
     end = start + length
-    met = around.tells_before(_chunk_before(folded, start))
+    left = _chunks_before(folded, start)
+    met = around.tells_before(left[-1] or left[-2])
     both = met | told
-    # Two thirds of what is no count: years and days, "page 2", "3 comments".
+    # Most of what is no count: years and days, "page 2", "3 comments".
     if not both & OPEN and (met & refused_before or told & refused_after):
         return None, end
-    left = _chunks_before(folded, start)
     right = _chunks_after(folded, end)
     kind, currency = _kind_before(left, around) if met & OPEN else (COUNT, "")
     if kind == COUNT and (

@@ -14,7 +14,13 @@ from typing import TypeVar
 from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
 from esdedup.numbers.languages import BOUNDARIES, IDEOGRAPHS, Lexicon, lexicon_of
 from esdedup.numbers.starts import pair_table
-from esdedup.numbers.telling import goes_on_with, tells_after, tells_before
+from esdedup.numbers.telling import (
+    QUIET_AFTER,
+    QUIET_BEFORE,
+    goes_on_with,
+    tells_after,
+    tells_before,
+)
 
 # Words kept on either side of a number: two decide, the third is for the reader and for ties.
 CONTEXT_WORDS = 3
@@ -42,12 +48,12 @@ class Surroundings:
     """
 
     __slots__ = (
+        "_after",
+        "_before",
         "_beyond",
         "_kept",
         "_steps",
         "_tokens",
-        "after",
-        "before",
         "lexicon",
         "longest_chunk",
         "numbers",
@@ -62,10 +68,12 @@ class Surroundings:
         self.longest_chunk = 0 if lexicon.ideographic else LONGEST_CHUNK
         # Numbers by the chunk and the character before it; None where the neighbours decide.
         self.numbers: dict[str, Reading | None] = {}
-        self.before: dict[str, int] = {}
-        self.after: dict[str, int] = {}
+        self._before: dict[str, int] = {}
+        self._after: dict[str, int] = {}
         self._tokens: dict[str, list[str]] = {}
-        # Chunks of one content word, or "" for those passed over; and the steps of all others.
+        # Chunks of one content word that tells nothing, or "" for those passed over; and the steps
+        # of all others. One table for most words, since a word that is looked up first in one and
+        # then in another is fetched twice from memory, which costs more than the looking up.
         self._steps: dict[str, str] = {}
         self._beyond: dict[str, tuple[str, ...]] = {}
 
@@ -75,17 +83,23 @@ class Surroundings:
         return self._keep(self.numbers, chunk, read_chunk(chunk, self.lexicon))
 
     def tells_before(self, chunk: str) -> int:
-        told = self.before.get(chunk)
+        if self._steps.get(chunk):
+            return QUIET_BEFORE
+        told = self._before.get(chunk)
         if told is None:
-            told = self._keep(self.before, chunk, tells_before(self.tokens(chunk)))
+            told = self._keep(self._before, chunk, tells_before(self.tokens(chunk)))
         return told
 
     def tells_after(self, chunk: str) -> int:
-        told = self.after.get(chunk)
+        if self._steps.get(chunk):
+            return QUIET_AFTER
+        told = self._after.get(chunk)
         if told is None:
-            told = tells_after(self.tokens(chunk)) | goes_on_with(chunk, self.lexicon)
-            self._keep(self.after, chunk, told)
+            told = self._keep(self._after, chunk, self._read_after(chunk))
         return told
+
+    def _read_after(self, chunk: str) -> int:
+        return tells_after(self.tokens(chunk)) | goes_on_with(chunk, self.lexicon)
 
     def _keep(self, table: dict[str, Value], chunk: str, value: Value) -> Value:
         if self._kept:
@@ -125,7 +139,9 @@ class Surroundings:
     def words_before(self, chunks: list[str]) -> str:
         """The nearest content words of the sentence."""
         words: list[str] = []
-        for place, step in enumerate(map(self._steps.get, reversed(chunks)), 1):
+        place = 0
+        for step in map(self._steps.get, reversed(chunks)):
+            place += 1
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
@@ -141,7 +157,9 @@ class Surroundings:
 
     def words_after(self, chunks: list[str]) -> list[str]:
         words: list[str] = []
-        for place, step in enumerate(map(self._steps.get, chunks)):
+        place = -1
+        for step in map(self._steps.get, chunks):
+            place += 1
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
@@ -168,11 +186,19 @@ class Surroundings:
             steps = self._read_steps(chunk)
             if not steps:
                 self._keep(self._steps, chunk, "")
-            elif len(steps) == 1 and steps[0] > "9":
-                self._keep(self._steps, chunk, steps[0])
+            elif len(steps) == 1 and steps[0] > "9" and self._is_quiet(chunk):
+                word = steps[0]
+                # A word without a mark is kept once, not as a key and as a value.
+                self._keep(self._steps, chunk, chunk if chunk == word else word)
             else:
                 self._keep(self._beyond, chunk, steps)
         return steps
+
+    def _is_quiet(self, chunk: str) -> bool:
+        return (
+            tells_before(self.tokens(chunk)) == QUIET_BEFORE
+            and self._read_after(chunk) == QUIET_AFTER
+        )
 
     def _read_steps(self, chunk: str) -> tuple[str, ...]:
         steps: list[str] = []

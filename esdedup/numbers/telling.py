@@ -58,10 +58,17 @@ SCALE = 1 << 12
 WORD = 1 << 13
 PERSON = 1 << 14
 
+# Of a word that tells nothing.
+QUIET_BEFORE = ALWAYS
+QUIET_AFTER = ALWAYS | NOT_COUNTED
+
 # What the first words beside a number are must be known to refuse it.
 OPEN = KIND | UNKNOWN
 _DOUBTS = KIND | UNKNOWN | TELLS | STREET
 
+# What tells more than a join.
+_MORE_BEFORE = TELLING_BEFORE - JOINS_BEFORE
+_MORE_AFTER = TELLING_AFTER - JOINS_AFTER
 _ASCII_DIGITS = frozenset("0123456789")
 
 
@@ -74,7 +81,7 @@ def tells_before(tokens: Sequence[str]) -> int:
         ALWAYS
         | KIND * (token in KIND_BEFORE)
         | JOINS * (token in JOINS_BEFORE)
-        | TELLS * _tells(token, TELLING_BEFORE - JOINS_BEFORE)
+        | TELLS * _tells(token, _MORE_BEFORE)
         | MONTH * (token in MONTHS)
         | CLOCK * (token in CLOCK_BEFORE)
         | LABEL * (token in LABELS)
@@ -91,7 +98,7 @@ def tells_after(tokens: Sequence[str]) -> int:
         ALWAYS
         | KIND * (token in KINDS_AFTER)
         | JOINS * (token in JOINS_AFTER)
-        | TELLS * (_tells(token, TELLING_AFTER - JOINS_AFTER) or token.startswith("comment"))
+        | TELLS * (_tells(token, _MORE_AFTER) or token.startswith("comment"))
         # The name of a street stands before it.
         | STREET * (not STREETS.isdisjoint(tokens))
         # "17 may have died": a look at the capital is needed.
