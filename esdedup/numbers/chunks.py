@@ -16,7 +16,7 @@ from esdedup.numbers.reading import (
     read_number,
     read_suffix_and_scale,
 )
-from esdedup.numbers.telling import DIGITS, PERSON, SCALE, WORD, Masks, masks_of
+from esdedup.numbers.telling import DIGITS, NO_MASKS, PERSON, SCALE, WORD, Masks, masks_of
 
 # Longer chunks are addresses and identifiers, which do not come twice.
 LONGEST_CHUNK = 24
@@ -33,13 +33,12 @@ class Reading(NamedTuple):
     masks: Masks
 
 
-_NO_MASKS = Masks(0, 0, 0)
 # Whatever follows.
-NO_NUMBER = Reading(0, "", False, 0, _NO_MASKS)
+NO_NUMBER = Reading(0, "", False, 0, NO_MASKS)
 
 
 def _without_value(length: int, goes_on: int) -> Reading:
-    return Reading(length, "", False, goes_on, _NO_MASKS)
+    return Reading(length, "", False, goes_on, NO_MASKS)
 
 
 def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
@@ -66,8 +65,6 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     if number.end > end or number.value == "1000":
         goes_on = DIGITS | WORD
     length, value, plain = number.end - 2, number.value, number.plain
-    if not value:
-        return _without_value(length, goes_on)
     return Reading(length, value, plain, goes_on, masks_of(value, plain))
 
 

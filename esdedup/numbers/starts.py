@@ -21,7 +21,8 @@ def pair_table(filters: tuple[bytes, ...]) -> PairTable:
         np.frombuffer(table, np.uint8).astype(np.uint16) for table in filters
     )
     # Read as one number, the byte that comes first in the text is the lower one.
-    return ((first[:, None] & separator) | (third[:, None] & second) << 8).ravel()
+    table = (first[:, None] & separator) | (third[:, None] & second) << 8
+    return table.astype(np.uint16).ravel()
 
 
 def possible_starts(folded: str, pairs: PairTable) -> list[int]:

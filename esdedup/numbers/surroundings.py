@@ -139,9 +139,7 @@ class Surroundings:
     def words_before(self, chunks: list[str]) -> str:
         """The nearest content words of the sentence."""
         words: list[str] = []
-        place = 0
-        for step in map(self._steps.get, reversed(chunks)):
-            place += 1
+        for place, step in enumerate(map(self._steps.get, reversed(chunks)), 1):
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
@@ -157,9 +155,7 @@ class Surroundings:
 
     def words_after(self, chunks: list[str]) -> list[str]:
         words: list[str] = []
-        place = -1
-        for step in map(self._steps.get, chunks):
-            place += 1
+        for place, step in enumerate(map(self._steps.get, chunks)):
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:

@@ -138,9 +138,15 @@ class Masks(NamedTuple):
     doubts: int
 
 
+# Of what is not judged.
+NO_MASKS = Masks(0, 0, 0)
+
+
 @lru_cache(maxsize=1 << 12)
 def masks_of(value: str, plain: bool) -> Masks:
-    """Which words refuse this number, and which raise doubts; the same rules as `is_not_a_count`."""
+    """Which words refuse this number, and which raise doubts, by the rules of `is_not_a_count`."""
+    if not value:
+        return NO_MASKS
     before, after, doubts = 0, NEVER, _DOUBTS
     if len(value) <= 5:
         before, after = before | CLOCK, after | CLOCK
