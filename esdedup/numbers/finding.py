@@ -30,7 +30,7 @@ from esdedup.numbers.surroundings import (
     without_first,
     without_last,
 )
-from esdedup.numbers.telling import JOINS, OPEN, STREET, UNKNOWN, masks_of
+from esdedup.numbers.telling import JOINS, KIND, OPEN, STREET, UNKNOWN, masks_of
 
 # Characters looked at on either side: about seven words, of which half are function words.
 WINDOW = 40
@@ -214,7 +214,7 @@ def _judge(
     if not both & OPEN and (met & refused_before or told & refused_after):
         return None, end
     right = _chunks_after(folded, end)
-    kind, currency = _kind_before(left, around) if met & OPEN else (COUNT, "")
+    kind, currency = _kind_before(left, met, around) if met & OPEN else (COUNT, "")
     if kind == COUNT and (
         both & doubts or met & told & JOINS or _may_be_in_a_street(right, around)
     ):
@@ -237,9 +237,10 @@ def _judge(
     return _new(NumberContext, found), end
 
 
-def _kind_before(left: list[str], around: Surroundings) -> tuple[str, str]:
+def _kind_before(left: list[str], met: int, around: Surroundings) -> tuple[str, str]:
     """Kind and currency by what stands in front, which is taken away."""
-    before = [left[-1]] if left[-1] in KIND_BEFORE else around.tokens_before(left)
+    is_alone = met & KIND and left[-1] in KIND_BEFORE
+    before = [left[-1]] if is_alone else around.tokens_before(left)
     if not before or before[0] not in KIND_BEFORE:
         return COUNT, ""
     without_last(left, before[0])
