@@ -36,7 +36,7 @@ TELLING = st.sampled_from([*sorted(WORDS), "\n"])
 TOKENS = st.lists(TELLING, max_size=4)
 VALUES = st.one_of(
     st.integers(0, 3000).map(str),
-    st.sampled_from(["3-5", "2-15", "10-40", "1.5", "12.5", "123456", "1499", "1500", "2100"]),
+    st.sampled_from(["2-15", "10-5", "1.5", "12.5", "123456", "1499", "1500", "2100"]),
 )
 
 

@@ -156,7 +156,8 @@ def _count_in_place(original: str, folded: str, start: int, around: Surroundings
     if not value:
         return None, end
     reading = Reading(end - start, value, plain, 0, masks_of(value, plain))
-    told = around.tells_after(_chunk_after(folded, end))
+    right = _chunks_after(folded, end)
+    told = around.tells_after(right[0] or right[1])
     return _judge(original, folded, start, reading, told, around)
 
 
@@ -181,13 +182,6 @@ def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | No
 def _is_money(folded: str, start: int, around: Surroundings) -> bool:
     before = around.tokens_before(_chunks_before(folded, start))
     return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
-
-
-def _chunk_after(folded: str, end: int) -> str:
-    """The chunk next to a number, "" where it is too long to be seen whole."""
-    begin = end + 1 if folded[end] == " " else end
-    stop = folded.find(" ", begin, end + WINDOW)
-    return folded[begin:stop] if stop > 0 else ""
 
 
 def _chunks_before(folded: str, start: int) -> list[str]:
