@@ -29,7 +29,7 @@ def possible_starts(folded: str, pairs: PairTable) -> list[int]:
     """Places of the characters before a possible number.
 
     One look into a table for each pair of neighbours costs six tenths of four looks for each
-    character (11 for 18 µs on 2,600 characters), and an eighth of what `re` takes.
+    character (11 for 18 µs on 2,600 characters), and a fifth of what `re` takes.
     """
     # One byte for each character: what Latin-1 lacks becomes "?", which may stand for a letter.
     encoded = folded.encode("latin-1", "replace")

@@ -72,8 +72,7 @@ class Surroundings:
         self._after: dict[str, int] = {}
         self._tokens: dict[str, list[str]] = {}
         # Chunks of one content word that tells nothing, or "" for those passed over; and the steps
-        # of all others. One table for most words, since a word that is looked up first in one and
-        # then in another is fetched twice from memory, which costs more than the looking up.
+        # of all others. What a quiet word tells needs no table of its own.
         self._steps: dict[str, str] = {}
         self._beyond: dict[str, tuple[str, ...]] = {}
 
