@@ -448,6 +448,7 @@ ALL_LANGUAGES = st.sampled_from(
 @example("ciento un\u3000euros", "es")
 @example("died, $3bn of damage", "zh")
 @example("the Cessna was 30 pounds (320 kg) overloaded", "en")
+@example("2 million 10-15 times", "en")
 def test_the_slow_judge_finds_the_same(text: str, lang: str | None) -> None:
     assert number_contexts(text, lang) == naive_number_contexts(text, lang)
 

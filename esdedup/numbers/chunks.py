@@ -16,6 +16,7 @@ from esdedup.numbers.reading import (
     read_number,
     read_suffix_and_scale,
 )
+from esdedup.numbers.telling import DIGITS, NO_MASKS, PERSON, SCALE, WORD, Masks, masks_of
 
 # Longer chunks are addresses and identifiers, which do not come twice.
 LONGEST_CHUNK = 24
@@ -27,17 +28,17 @@ class Reading(NamedTuple):
     length: int
     value: str
     plain: bool
-    # Up to three letters of the words behind the space with which the number may go on.
-    openings: frozenset[str]
-
-    def goes_on(self, letters: str) -> bool:
-        """Whether the number may go on with these three letters behind the space."""
-        openings = self.openings
-        return letters in openings or letters[:2] in openings or letters[0] in openings
+    # Bits of the chunk behind the space with which the number may go on.
+    goes_on: int
+    masks: Masks
 
 
 # Whatever follows.
-NO_NUMBER = Reading(0, "", False, frozenset())
+NO_NUMBER = Reading(0, "", False, 0, NO_MASKS)
+
+
+def _without_value(length: int, goes_on: int) -> Reading:
+    return Reading(length, "", False, goes_on, NO_MASKS)
 
 
 def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
@@ -48,12 +49,12 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     match = lexicon.number.match(text, 2)
     if match is None:
         return _opening(phrase(chunk[1:]), lexicon)
-    goes_on = lexicon.scale_openings if match.lastindex == 1 else lexicon.continuations
+    goes_on = DIGITS | (SCALE if match.lastindex == 1 else WORD)
     number = read_number(text, match, lexicon)
     if number is None:
-        return Reading(match.end() - 2, "", False, goes_on)
+        return _without_value(match.end() - 2, goes_on)
     if is_part_of_something(text, number):
-        return Reading(number.end - 2, "", False, goes_on)
+        return _without_value(number.end - 2, goes_on)
     is_money = KIND_BEFORE.get(chunk[0], ("", ""))[0] == MONEY
     letters = letters_at(text, number.end)
     if letters in MONEY_SUFFIXES and letters not in ALWAYS_MONEY and not is_money:
@@ -62,15 +63,12 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     read_suffix_and_scale(text, number, is_money, lexicon)
     # A scale within the chunk ("3bn") may have more behind it.
     if number.end > end or number.value == "1000":
-        goes_on = lexicon.continuations
-    return Reading(number.end - 2, number.value, number.plain, goes_on)
+        goes_on = DIGITS | WORD
+    length, value, plain = number.end - 2, number.value, number.plain
+    return Reading(length, value, plain, goes_on, masks_of(value, plain))
 
 
 def _opening(words: str, lexicon: Lexicon) -> Reading:
     """What is no number by itself, and may be one with what follows: "one hundred", "one man"."""
-    goes_on: frozenset[str] = frozenset()
-    if words in lexicon.openings:
-        goes_on |= lexicon.continuations
-    if words in lexicon.not_alone:
-        goes_on |= lexicon.people_openings
-    return Reading(0, "", False, goes_on) if goes_on else NO_NUMBER
+    goes_on = WORD * (words in lexicon.openings) | PERSON * (words in lexicon.not_alone)
+    return _without_value(0, DIGITS | goes_on) if goes_on else NO_NUMBER

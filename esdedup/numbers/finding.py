@@ -7,16 +7,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from esdedup.numbers.chunks import NO_NUMBER, Reading
 from esdedup.numbers.judging import (
     COUNT,
-    JOINS,
-    KIND,
     KIND_BEFORE,
     MONEY,
-    STREET,
     is_not_a_count,
     is_part_of_something,
     kind_after,
@@ -27,6 +22,7 @@ from esdedup.numbers.reading import (
     read_number,
     read_suffix_and_scale,
 )
+from esdedup.numbers.starts import possible_starts
 from esdedup.numbers.surroundings import (
     CONTEXT_WORDS,
     Surroundings,
@@ -34,6 +30,7 @@ from esdedup.numbers.surroundings import (
     without_first,
     without_last,
 )
+from esdedup.numbers.telling import JOINS, KIND, OPEN, STREET, UNKNOWN, masks_of
 
 # Characters looked at on either side: about seven words, of which half are function words.
 WINDOW = 40
@@ -79,26 +76,20 @@ _ANY_DIGIT = re.compile(r"[^\D0-9]")
 def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """All counts of the text in reading order; an unknown language is read by its digits only."""
     around = surroundings_of(primary_language(lang) or language_by_script(text))
-    lexicon = around.lexicon
-    original, folded = _fold(text, lexicon.lang)
+    original, folded = _fold(text, around.lexicon.lang)
     contexts: list[NumberContext] = []
     readings, longest = around.numbers, around.longest_chunk
     resume = 0
-    for position in _possible_starts(folded, lexicon.filters):
-        if position < resume:
+    for separator in possible_starts(folded, around.pairs):
+        start = separator + 1
+        if start < resume:
             continue
-        space = folded.find(" ", position, position + longest)
-        reading = readings.get(folded[position - 1 : space]) if space > 0 else None
+        space = folded.find(" ", start, start + longest)
+        reading = readings.get(folded[separator:space]) if space > 0 else None
         # Most places are words that only begin like a number.
         if reading is NO_NUMBER:
             continue
-        number = _read(folded, position, space, reading, around)
-        if number is None:
-            continue
-        resume = number.end
-        if not number.value:
-            continue
-        context, resume = _judge(original, folded, number, around)
+        context, resume = _count_at(original, folded, start, space, reading, around)
         if context is not None:
             contexts.append(context)
             if len(contexts) == MAX_NUMBERS:
@@ -126,40 +117,52 @@ def _fold(text: str, lang: str) -> tuple[str, str]:
     return original, original.replace("İ", "I").lower()
 
 
-def _possible_starts(folded: str, filters: tuple[bytes, ...]) -> list[int]:
-    """Positions where a number may begin: byte tables and an `and`, 5 times quicker than `re`."""
-    # One byte for each character: what Latin-1 lacks becomes "?", which may stand for a letter.
-    encoded = folded.encode("latin-1", "replace")
-    last = len(encoded) - 3
-    separator, first, second, third = (
-        np.frombuffer(encoded.translate(table), np.uint8) for table in filters
-    )
-    hits = separator[:last] & first[1 : last + 1]
-    hits &= second[2 : last + 2]
-    hits &= third[3:]
-    # Looking for true values costs a quarter of looking for bytes other than 0.
-    starts: list[int] = ((hits != 0).nonzero()[0] + 1).tolist()
-    return starts
+# The count at a place, or None; and where to read on.
+_Found = tuple[NumberContext | None, int]
 
 
-def _read(
-    folded: str, start: int, space: int, reading: Reading | None, around: Surroundings
-) -> Number | None:
-    """The number at this place, without a value if it is a part of something else."""
+def _count_at(
+    original: str,
+    folded: str,
+    start: int,
+    space: int,
+    reading: Reading | None,
+    around: Surroundings,
+) -> _Found:
+    """Judge a number by the chunk it stands in, where that and the next one are whole."""
     if reading is None and space > 0:
         reading = around.number(folded[start - 1 : space])
-    if (
-        reading is None
-        or reading.goes_on(folded[space + 1 : space + 4])
-        or folded[space + 1].isdigit()
-        or folded[start - 2].isdigit()
-    ):
-        return _read_in_place(folded, start, around)
-    length, value, plain, _ = reading
-    return Number(value, start, start + length, plain) if length else None
+    stop = folded.find(" ", space + 1, space + WINDOW)
+    if reading is None or stop < 0:
+        return _count_in_place(original, folded, start, around)
+    told = around.tells_after(folded[space + 1 : stop])
+    length, value, _, goes_on, _ = reading
+    if told & goes_on or folded[start - 2].isdigit():
+        return _count_in_place(original, folded, start, around)
+    end = start + length
+    if not value:
+        return None, end
+    if end < space:
+        told = around.tells_after(folded[end:space])
+    return _judge(original, folded, start, reading, told, around)
+
+
+def _count_in_place(original: str, folded: str, start: int, around: Surroundings) -> _Found:
+    """Judge a number that is read as it stands in the text, whatever is around it."""
+    number = _read_in_place(folded, start, around)
+    if number is None:
+        return None, start
+    end, value, plain = number.end, number.value, number.plain
+    if not value:
+        return None, end
+    reading = Reading(end - start, value, plain, 0, masks_of(value, plain))
+    right = _chunks_after(folded, end)
+    told = around.tells_after(right[0] or right[1])
+    return _judge(original, folded, start, reading, told, around)
 
 
 def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | None:
+    """The number at this place, without a value if it is a part of something else."""
     lexicon = around.lexicon
     match = lexicon.number.match(folded, start)
     if match is None:
@@ -192,37 +195,27 @@ def _chunks_after(folded: str, end: int) -> list[str]:
     return folded[end : stop if stop > 0 else end + WINDOW].split(" ")
 
 
-def _is_told(value: str, told: int, after: list[str], around: Surroundings) -> bool:
-    """Whether the words beside a number may tell that it is no count."""
-    first, second = (0, 1) if after[0] else (1, 2)
-    told += around.tells_after(after[first])
-    return (
-        told > JOINS
-        or len(value) == 4
-        or (told == JOINS and len(value) < 3)
-        or (len(after) > second and around.tells_after(after[second]) == STREET)
-    )
-
-
 def _judge(
-    original: str, folded: str, number: Number, around: Surroundings
-) -> tuple[NumberContext | None, int]:
-    """The count at this place, or None; and where to read on."""
-    left = _chunks_before(folded, number.start)
-    kind, currency = COUNT, ""
-    told = around.tells_before(left[-1] or left[-2])
-    if told >= KIND:
-        known = told == KIND and left[-1] in KIND_BEFORE
-        before = [left[-1]] if known else around.tokens_before(left)
-        if before and before[0] in KIND_BEFORE:
-            kind, currency = KIND_BEFORE[before[0]]
-            left = without_last(left, before[0])
-    end = number.end
+    original: str, folded: str, start: int, reading: Reading, told: int, around: Surroundings
+) -> _Found:
+    """Judge a number by what is told before and behind it."""
+    length, value, plain, _, (refused_before, refused_after, doubts) = reading
+    end = start + length
+    left = _chunks_before(folded, start)
+    met = around.tells_before(left[-1] or left[-2])
+    both = met | told
+    # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
+    if not both & OPEN and (met & refused_before or told & refused_after):
+        return None, end
     right = _chunks_after(folded, end)
-    if kind == COUNT and _is_told(number.value, told, right, around):
+    kind, currency = _kind_before(left, met, around) if met & OPEN else (COUNT, "")
+    if kind == COUNT and (
+        both & doubts or met & told & JOINS or _may_be_in_a_street(right, around)
+    ):
         after = around.tokens_after(right)
         kind, currency, used = kind_after(after)
         if kind == COUNT:
+            number = Number(value, start, end, plain)
             before = around.tokens_before(left)
             if is_not_a_count(original, folded, number, before, after):
                 return None, end
@@ -234,5 +227,21 @@ def _judge(
     words = around.words_after(right)
     if currency:
         words = [currency, *words[: CONTEXT_WORDS - 1]]
-    found = number.value, kind, around.words_before(left), " ".join(words)
+    found = value, kind, around.words_before(left), " ".join(words)
     return _new(NumberContext, found), end
+
+
+def _kind_before(left: list[str], met: int, around: Surroundings) -> tuple[str, str]:
+    """Kind and currency by what stands in front, which is taken away."""
+    is_alone = met & KIND and left[-1] in KIND_BEFORE
+    before = [left[-1]] if is_alone else around.tokens_before(left)
+    if not before or before[0] not in KIND_BEFORE:
+        return COUNT, ""
+    without_last(left, before[0])
+    return KIND_BEFORE[before[0]]
+
+
+def _may_be_in_a_street(right: list[str], around: Surroundings) -> bool:
+    """ "12 Main Street": the second chunk behind a number."""
+    second = 1 if right[0] else 2
+    return len(right) > second and bool(around.tells_after(right[second]) & (STREET | UNKNOWN))

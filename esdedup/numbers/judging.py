@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from esdedup.numbers.languages import (
     AGE_AFTER,
@@ -42,12 +42,12 @@ KIND_BEFORE: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(PERCENT_BEFORE, (PERCENT, "")),
 }
 _OF = words("de d di")
-_KIND_AFTER = PERCENT_WORDS | PERCENT_FIRST | CURRENCIES.keys() | _OF
+KINDS_AFTER = PERCENT_WORDS | PERCENT_FIRST | CURRENCIES.keys() | _OF
 
 
 def kind_after(after: list[str]) -> tuple[str, str, int]:
     """Kind and currency by what stands behind, and how many tokens said so."""
-    if not after or after[0] not in _KIND_AFTER:
+    if not after or after[0] not in KINDS_AFTER:
         return COUNT, "", 0
     first = after[0]
     if first in PERCENT_WORDS:
@@ -101,8 +101,8 @@ def is_not_a_count(
     previous = before[0] if before else "\n"
     following = after[0] if after else "\n"
     if not (
-        previous in _TELLING_BEFORE
-        or following in _TELLING_AFTER
+        previous in TELLING_BEFORE
+        or following in TELLING_AFTER
         or previous[0] in "0123456789"
         or following[0] in "0123456789c"
         or len(number.value) == 4
@@ -130,10 +130,10 @@ def is_not_a_count(
 
 
 # Most counts have none of these beside them and need no further look.
-_TELLING_BEFORE = (
+TELLING_BEFORE = (
     LABELS | MONTHS | DATE_JOINS | CLOCK_BEFORE | AGE_BEFORE | AGO_BEFORE | frozenset(".")
 )
-_TELLING_AFTER = (
+TELLING_AFTER = (
     FURNITURE
     | IDEOGRAPH_DATES
     | MONTHS
@@ -147,62 +147,42 @@ _TELLING_AFTER = (
 )
 # Words that tell no more than that a day of a month may stand here ("12 and 13 March"); "page 2
 # of 3" is judged in full.
-_JOINS_BEFORE = DATE_JOINS - (_TELLING_BEFORE - DATE_JOINS) - KIND_BEFORE.keys() - words("of")
-_JOINS_AFTER = DATE_JOINS - words("a") - _KIND_AFTER
-_DIGITS = frozenset("0123456789")
-
-SILENT, JOINS, TELLS, KIND, STREET, UNKNOWN = 0, 1, 2, 3, 4, 5
-
-
-def tells_before(tokens: Sequence[str]) -> int:
-    """Whether the last of these words, before a number, may make it something else than a count."""
-    if not tokens:
-        return UNKNOWN
-    token = tokens[-1]
-    if token in KIND_BEFORE:
-        return KIND
-    if token in _JOINS_BEFORE:
-        return JOINS
-    if token in _TELLING_BEFORE or token[0] in _DIGITS:
-        return TELLS
-    return SILENT
-
-
-def tells_after(tokens: Sequence[str]) -> int:
-    """The same for the first of these words, behind a number."""
-    if not tokens or not STREETS.isdisjoint(tokens):
-        return STREET
-    token = tokens[0]
-    if token in _JOINS_AFTER:
-        return JOINS
-    if token in _TELLING_AFTER or token in _KIND_AFTER or token[0] in _DIGITS:
-        return TELLS
-    return TELLS if token.startswith("comment") else SILENT
-
+JOINS_BEFORE = DATE_JOINS - (TELLING_BEFORE - DATE_JOINS) - KIND_BEFORE.keys() - words("of")
+JOINS_AFTER = DATE_JOINS - words("a") - KINDS_AFTER
 
 # Nouns that make a four-digit number a count and not a year.
-_COUNTED = words(
+COUNTED = words(
     "people persons cases deaths dead victims patients infections personnes cas morts décès "
     "menschen fälle tote personen personas casos muertos muertes kişi vaka ölü can hasta pessoas "
     "mortos persone casi morti mensen gevallen doden"
 )
-_YEAR_BEFORE = words("in since by from during until of en depuis seit im año de desde dal sinds")
+YEAR_BEFORE = words("in since by from during until of en depuis seit im año de desde dal sinds")
+
+
+def is_in_years(value: str) -> bool:
+    """Whether digits without a separator may be a year."""
+    return len(value) == 4 and "-" not in value and "1500" <= value <= "2100"
 
 
 def _is_year(value: str, previous: str, following: str) -> bool:
-    if len(value) != 4 or "-" in value or not "1500" <= value <= "2100":
+    if not is_in_years(value):
         return False
-    if following in _COUNTED and previous not in _YEAR_BEFORE:
+    if following in COUNTED and previous not in YEAR_BEFORE:
         return False
     # Before 1900 a year stands behind a preposition, a comma or a bracket.
-    return value >= "1900" or previous in _YEAR_BEFORE
+    return value >= "1900" or previous in YEAR_BEFORE
+
+
+def is_day(value: str) -> bool:
+    """Whether digits without a separator may be a day of a month; of "3-5 May" the last."""
+    day = value.rpartition("-")[2]
+    return len(day) <= 2 and int(day) <= 31
 
 
 def _is_date(
     original: str, folded: str, number: Number, before: list[str], after: list[str]
 ) -> bool:
-    day = number.value.rpartition("-")[2]  # of "3-5 May" the last
-    if len(day) > 2 or int(day) > 31:
+    if not is_day(number.value):
         return False
     if _month_follows(after) and not _is_modal_may(original, folded, number, after):
         return True

@@ -196,7 +196,8 @@ def _read_scales(folded: str, number: Number, lexicon: Lexicon) -> None:
         # 1万2000 is written without a space.
         match = lexicon.number.match(folded, end if lexicon.ideographic else end + 1)
         smaller = read_number(folded, match, lexicon) if match else None
-        if smaller is None or "." in smaller.value:
+        # What is added is a whole number, neither a share nor a range: "2 million 10-15 times".
+        if smaller is None or not smaller.value.isdecimal():
             return
         below = power
         power, end = _scale_behind(folded, smaller.end, lexicon)

@@ -12,8 +12,15 @@ from functools import lru_cache
 from typing import TypeVar
 
 from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
-from esdedup.numbers.judging import tells_after, tells_before
 from esdedup.numbers.languages import BOUNDARIES, IDEOGRAPHS, Lexicon, lexicon_of
+from esdedup.numbers.starts import pair_table
+from esdedup.numbers.telling import (
+    QUIET_AFTER,
+    QUIET_BEFORE,
+    goes_on_with,
+    tells_after,
+    tells_before,
+)
 
 # Words kept on either side of a number: two decide, the third is for the reader and for ties.
 CONTEXT_WORDS = 3
@@ -41,28 +48,31 @@ class Surroundings:
     """
 
     __slots__ = (
+        "_after",
+        "_before",
         "_beyond",
         "_kept",
         "_steps",
         "_tokens",
-        "after",
-        "before",
         "lexicon",
         "longest_chunk",
         "numbers",
+        "pairs",
     )
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.lexicon = lexicon
+        self.pairs = pair_table(lexicon.filters)
         # Without spaces between words, no chunk comes twice.
         self._kept = 0 if lexicon.ideographic else MAX_REMEMBERED
         self.longest_chunk = 0 if lexicon.ideographic else LONGEST_CHUNK
         # Numbers by the chunk and the character before it; None where the neighbours decide.
         self.numbers: dict[str, Reading | None] = {}
-        self.before: dict[str, int] = {}
-        self.after: dict[str, int] = {}
+        self._before: dict[str, int] = {}
+        self._after: dict[str, int] = {}
         self._tokens: dict[str, list[str]] = {}
-        # Chunks of one content word, or "" for those passed over; and the steps of all others.
+        # Chunks of one content word that tells nothing, or "" for those passed over; and the steps
+        # of all others. What a quiet word tells needs no table of its own.
         self._steps: dict[str, str] = {}
         self._beyond: dict[str, tuple[str, ...]] = {}
 
@@ -72,16 +82,23 @@ class Surroundings:
         return self._keep(self.numbers, chunk, read_chunk(chunk, self.lexicon))
 
     def tells_before(self, chunk: str) -> int:
-        told = self.before.get(chunk)
+        if self._steps.get(chunk):
+            return QUIET_BEFORE
+        told = self._before.get(chunk)
         if told is None:
-            told = self._keep(self.before, chunk, tells_before(self.tokens(chunk)))
+            told = self._keep(self._before, chunk, tells_before(self.tokens(chunk)))
         return told
 
     def tells_after(self, chunk: str) -> int:
-        told = self.after.get(chunk)
+        if self._steps.get(chunk):
+            return QUIET_AFTER
+        told = self._after.get(chunk)
         if told is None:
-            told = self._keep(self.after, chunk, tells_after(self.tokens(chunk)))
+            told = self._keep(self._after, chunk, self._read_after(chunk))
         return told
+
+    def _read_after(self, chunk: str) -> int:
+        return tells_after(self.tokens(chunk)) | goes_on_with(chunk, self.lexicon)
 
     def _keep(self, table: dict[str, Value], chunk: str, value: Value) -> Value:
         if self._kept:
@@ -120,16 +137,14 @@ class Surroundings:
 
     def words_before(self, chunks: list[str]) -> str:
         """The nearest content words of the sentence."""
-        step_of = self._steps.get
         words: list[str] = []
-        for place, chunk in enumerate(reversed(chunks), 1):
-            step = step_of(chunk)
+        for place, step in enumerate(map(self._steps.get, reversed(chunks)), 1):
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunk)
+                steps = self._steps_beyond(chunks[-place])
                 if steps and steps[0] == _OPEN:
                     steps = self._closed(steps, chunks[:-place])
                 if _ended(steps[::-1], words):
@@ -138,16 +153,14 @@ class Surroundings:
         return " ".join(words)
 
     def words_after(self, chunks: list[str]) -> list[str]:
-        step_of = self._steps.get
         words: list[str] = []
-        for place, chunk in enumerate(chunks):
-            step = step_of(chunk)
+        for place, step in enumerate(map(self._steps.get, chunks)):
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunk)
+                steps = self._steps_beyond(chunks[place])
                 if steps and steps[0] == _OPEN:
                     steps = self._closed(steps, chunks[:place])
                 if _ended(steps, words):
@@ -168,11 +181,19 @@ class Surroundings:
             steps = self._read_steps(chunk)
             if not steps:
                 self._keep(self._steps, chunk, "")
-            elif len(steps) == 1 and steps[0] > "9":
-                self._keep(self._steps, chunk, steps[0])
+            elif len(steps) == 1 and steps[0] > "9" and self._is_quiet(chunk):
+                word = steps[0]
+                # A word without a mark is kept once, not as a key and as a value.
+                self._keep(self._steps, chunk, chunk if chunk == word else word)
             else:
                 self._keep(self._beyond, chunk, steps)
         return steps
+
+    def _is_quiet(self, chunk: str) -> bool:
+        return (
+            tells_before(self.tokens(chunk)) == QUIET_BEFORE
+            and self._read_after(chunk) == QUIET_AFTER
+        )
 
     def _read_steps(self, chunk: str) -> tuple[str, ...]:
         steps: list[str] = []
