@@ -157,7 +157,7 @@ def masks_of(value: str, plain: bool) -> Masks:
         if is_in_years(value):
             before |= IN_YEAR
             after |= NOT_COUNTED if value >= "1900" else 0
-    if len(value) < 3:
+    if len(value) < 3 or "-" in value:
         doubts |= JOINS
     if len(value) == 4 and "-" in value:
         doubts |= ALWAYS  # "2-15" may be days
