@@ -135,8 +135,7 @@ class Gateway:
                 client.is_idle = False
                 await self._refuse(client, HttpError(503, "too many connections"))
                 return
-            self._begin(client)
-            while True:
+            while True:  # the first request may have been given to this task before its first step
                 await self._one(client, await client.job())
                 if not client.keeps_alive or self._is_stopping:
                     return
