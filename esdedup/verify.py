@@ -15,7 +15,7 @@ from esdedup.methods import DISTANCES, method
 from esdedup.model import Evidence, Hashes32, Signature
 from esdedup.numbers import NumberChange, changed
 from esdedup.settings import Settings
-from esdedup.settings.table import Measure
+from esdedup.settings.signing import Measure
 
 _HALF = 0.5
 # The beginning of a text: its first shingles, at most half of them. Where these are fewer than

@@ -15,7 +15,7 @@ from esdedup.methods import METHODS
 from esdedup.model import Signature
 from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
-from esdedup.settings.table import Measure
+from esdedup.settings.signing import Measure
 from esdedup.verify import alike, count_shared, dice_with_each, verify
 
 PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")

@@ -20,7 +20,7 @@ from esdedup.methods.batch import Batch
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.settings.table import BlockPlan
+from esdedup.settings.features import BlockPlan
 from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
 from esdedup.words import language
