@@ -7,11 +7,11 @@ written or nothing of them; running the same input again changes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -19,12 +19,13 @@ from esdedup import statistics
 from esdedup.corrections import heard
 from esdedup.decide import decide
 from esdedup.errors import EsdedupError
+from esdedup.failures import alone
 from esdedup.keeping import order_for, window_of
 from esdedup.linking import Window, asked_keys, places_of, probe, probe_of, settle
 from esdedup.model import Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
-from esdedup.signing import Signed, joined, prepare, prepare_apart
+from esdedup.signing import Signed, joined, prepare, prepare_apart, prepare_to_ask
 from esdedup.stores import Probe, Record, Store, open_store
 from esdedup.stream import SMALLEST_BATCH, Steps, Stream
 
@@ -80,7 +81,7 @@ class Deduplicator:
 
         For more than a few use `check_many`, which asks the store for many at once.
         """
-        (decision,) = self.checked(prepare([document], self.settings))
+        (decision,) = self.checked(prepare_to_ask([document], self.settings))
         return decision
 
     def check_many(
@@ -90,7 +91,9 @@ class Deduplicator:
 
         `workers` are as for `add_many`.
         """
-        for batch in self._prepared(documents, workers):
+        # What is sent between processes is written out.
+        sign = prepare_apart if workers else prepare_to_ask
+        for batch in self._prepared(documents, workers, sign):
             yield from self.checked(batch)
 
     def checked(self, items: Sequence[Signed | Failure]) -> list[Decision]:
@@ -102,7 +105,9 @@ class Deduplicator:
         corrections = self.store.corrections
         places = places_of(self.store, corrections.others(one.id for one in asked))
         decided = (
-            decide(
+            alone(
+                item.document,
+                decide,
                 one.id,
                 item.signature,
                 candidates,
@@ -111,7 +116,8 @@ class Deduplicator:
             )
             for item, one, candidates in zip(signed, asked, found, strict=True)
         )
-        return [unprocessed(i) if isinstance(i, Failure) else next(decided) for i in items]
+        done = (item if isinstance(item, Failure) else next(decided) for item in items)
+        return [unprocessed(item) if isinstance(item, Failure) else item for item in done]
 
     def _question(self, signed: Signed) -> Probe:
         document, signature = signed.document, signed.signature
@@ -207,11 +213,14 @@ class Deduplicator:
     # --- one batch ---------------------------------------------------------------------------
 
     def _prepared(
-        self, documents: Iterable[Document | Failure], workers: int
+        self,
+        documents: Iterable[Document | Failure],
+        workers: int,
+        sign: Callable[[list[Document], Settings], list[Any]] = prepare_apart,
     ) -> Iterator[list[Signed | Failure]]:
         from esdedup.workers import Workers, growing
 
-        with Workers(workers, prepare_apart, self.settings, joined) as pool:
+        with Workers(workers, sign, self.settings, joined) as pool:
             whole = self.settings.batch
             chunks = pool.map(documents, whole, first=_FIRST_BATCH)
             ready = (item for chunk in chunks for item in chunk)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from esdedup.errors import ExtractionError
+from esdedup.failures import failure
 from esdedup.methods import exact, method
 from esdedup.methods.batch import Batch
 from esdedup.model import Document, Failure, Signature
 from esdedup.notices import notice_in
-from esdedup.numbers import stated
+from esdedup.numbers import NumberContext, UnreadNumbers, stated
 from esdedup.settings import Settings
+
+# How the counts of a text are taken in its language.
+Counting = Callable[[str, str | None], Sequence[NumberContext]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +28,14 @@ class Signed:
     signature: Signature
 
 
-def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
+def prepare(
+    documents: Sequence[Document], settings: Settings, counting: Counting = stated
+) -> list[Signed | Failure]:
     """Extract what is still a page, then sign; a document without words is a failure, and so is
     what a site shows instead of an article."""
     read = [_refuse_notice(read_page(document, settings), settings) for document in documents]
     texts = [d for d in read if isinstance(d, Document)]
-    signed = iter(sign_many(texts, settings))
+    signed = iter(sign_many(texts, settings, counting))
     out: list[Signed | Failure] = []
     for item in read:
         if isinstance(item, Failure):
@@ -50,11 +56,19 @@ def prepare_apart(
     ]
 
 
+def prepare_to_ask(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
+    """As `prepare`, for what is not stored: counts, half of the work, are read of those articles
+    alone that something near is found of."""
+    return prepare(documents, settings, UnreadNumbers)
+
+
 def joined(document: Document, result: Signature | Signed | Failure) -> Signed | Failure:
     return Signed(document, result) if isinstance(result, Signature) else result
 
 
-def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]:
+def sign_many(
+    documents: Sequence[Document], settings: Settings, counting: Counting = stated
+) -> list[Signed]:
     """Words are hashed once for the batch and shared by all methods."""
     if not documents:
         return []
@@ -74,7 +88,7 @@ def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]
             shingles=batch.compared[start : start + kept].copy(),
             words=words,
             exact=digests[i],
-            numbers=stated(batch.texts[i], lang) if settings.number_check else (),
+            numbers=counting(batch.texts[i], lang) if settings.number_check else (),
             lang=lang,
             kept=kept_texts[i],
         )
@@ -118,7 +132,7 @@ def read_page(document: Document, settings: Settings) -> Document | Failure:
     try:
         return extract(document, settings)
     except ExtractionError as error:
-        return Failure(document.id, _place(document), str(error), document=document)
+        return failure(document, str(error))
 
 
 def _refuse_notice(item: Document | Failure, settings: Settings) -> Document | Failure:
@@ -128,21 +142,13 @@ def _refuse_notice(item: Document | Failure, settings: Settings) -> Document | F
     if what is None:
         return item
     reason = f"this is no article but {what}; `refuse_notices = false` takes it for one"
-    return Failure(item.id, _place(item), reason, document=item)
-
-
-def _place(document: Document) -> str:
-    """Where a person finds it."""
-    return str(document.extra.get("file") or document.url or document.id)
+    return failure(item, reason)
 
 
 def _refuse_empty(signed: Signed) -> Signed | Failure:
     if signed.signature.words:
         return signed
-    document = signed.document
-    return Failure(
-        document.id,
-        _place(document),
+    return failure(
+        replace(signed.document, html=None),
         "there are no words in its title and text; check the field names (--field text=NAME)",
-        document=replace(document, html=None),
     )

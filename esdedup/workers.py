@@ -25,7 +25,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
 
-from esdedup.errors import DocumentError, EsdedupError
+from esdedup.errors import EsdedupError
+from esdedup.failures import failed, failure
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
 
@@ -231,7 +232,7 @@ class Workers(Generic[R]):
         else:
             self._breaks = 0
             return done
-        return [_failure(documents[0], reason)] if len(documents) == 1 else None
+        return [failure(documents[0], reason)] if len(documents) == 1 else None
 
     def _patience(self) -> float:
         """Longer than everything before a job can take: every chunk, and stopping its worker."""
@@ -392,7 +393,7 @@ def _run(function: Function[R], documents: list[Document], settings: Settings) -
         raise
     except Exception as error:  # noqa: BLE001 - whatever a page provokes must not end the run
         if len(documents) == 1:
-            return [_failed(documents[0], error)]
+            return [failed(documents[0], error)]
         return [done for one in documents for done in _run(function, [one], settings)]
     if len(results) != len(documents):
         raise AssertionError(f"{len(documents)} documents gave {len(results)} results")
@@ -407,21 +408,8 @@ def _run_here(
         return _run(function, documents, settings)
     except MemoryError:
         if len(documents) == 1:
-            return [_failure(documents[0], "the memory did not suffice")]
+            return [failure(documents[0], "the memory did not suffice")]
         return [done for one in documents for done in _run_here(function, [one], settings)]
-
-
-def _failed(document: Document, error: Exception) -> Failure:
-    if isinstance(error, DocumentError):
-        return _failure(document, error.reason, final=True)
-    if isinstance(error, EsdedupError):
-        return _failure(document, str(error))
-    return _failure(document, f"unexpected {type(error).__name__}: {str(error)[:200]}")
-
-
-def _failure(document: Document, reason: str, *, final: bool = False) -> Failure:
-    place = document.extra.get("file") or document.url or document.id
-    return Failure(document.id, str(place), reason, final=final, document=document)
 
 
 def _death(exit_code: int, settings: Settings) -> str:

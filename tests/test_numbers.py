@@ -17,9 +17,11 @@ from num2words import num2words
 from esdedup.numbers import (
     NumberChange,
     NumberContext,
+    UnreadNumbers,
     WrittenNumbers,
     changed_numbers,
     number_contexts,
+    stated,
     written,
 )
 from esdedup.numbers.languages import lexicon_of
@@ -497,3 +499,14 @@ def test_written_numbers_are_the_numbers() -> None:
     assert written(stored) is stored.json
     assert pickle.loads(pickle.dumps(stored)) == numbers
     assert list(WrittenNumbers("[]")) == []
+
+
+def test_unread_numbers_are_the_numbers() -> None:
+    text = "At least 12 people were killed in Izmir on Tuesday, and 3.5 percent of the houses fell."
+    numbers = stated(text, "en")
+    assert len(numbers) > 2
+    assert tuple(UnreadNumbers(text, "en")) == numbers
+    assert UnreadNumbers(text, "en") == WrittenNumbers(written(numbers))
+    assert UnreadNumbers(text, "en") != numbers[:1]
+    assert hash(UnreadNumbers(text, "en")) == hash(numbers)
+    assert written(UnreadNumbers(text, "en")) == written(numbers)

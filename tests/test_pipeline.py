@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from esdedup.model import Decision, Document, Failure
+from esdedup.numbers import NumberContext, late, stated
 from esdedup.outcomes import Outcome
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
@@ -231,6 +232,39 @@ def test_many_are_checked_each_as_if_it_came_alone(deduplicator: Deduplicator) -
     documents = [item for item in new if isinstance(item, Document)]
     alone = [deduplicator.check(document) for document in documents]
     assert [d for d in decided if d.id != "line 7"] == alone
+
+
+def test_a_check_counts_only_where_something_near_is_found(
+    deduplicator: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(deduplicator, article("f", FIRE.format(dead=12)))
+    read: list[str] = []
+
+    def noted(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+        read.append(text)
+        return stated(text, lang)
+
+    monkeypatch.setattr(late, "stated", noted)
+    toll, new = article("toll", FIRE.format(dead=17), 1), article("new", FLOOD, 1)
+    assert [d.role for d in deduplicator.check_many([toll, new])] == ["update", "original"]
+    assert read == [toll.text]
+
+
+def test_a_text_whose_counts_cannot_be_read_costs_only_itself(
+    deduplicator: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(deduplicator, article("a", FLOOD), article("f", FIRE.format(dead=12)))
+
+    def broken(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+        if "fire" in text.lower():
+            raise ValueError("no number")
+        return stated(text, lang)
+
+    monkeypatch.setattr(late, "stated", broken)
+    asked = [article("toll", FIRE.format(dead=17), 1), article("copy", f"{FLOOD} Again.", 1)]
+    decided = list(deduplicator.check_many(asked))
+    assert [d.role for d in decided] == ["unprocessed", "duplicate"]
+    assert decided[0].reason == "unexpected ValueError: no number"
 
 
 def test_add_many_streams_outcomes_in_the_order_of_the_input() -> None:

@@ -17,12 +17,13 @@ from __future__ import annotations
 from esdedup.numbers.changes import NumberChange, changed_numbers
 from esdedup.numbers.facts import changed, stated
 from esdedup.numbers.finding import NumberContext, number_contexts
+from esdedup.numbers.late import UnreadNumbers, WrittenNumbers, written
 from esdedup.numbers.names import changed_names, name_contexts
-from esdedup.numbers.written import WrittenNumbers, written
 
 __all__ = [
     "NumberChange",
     "NumberContext",
+    "UnreadNumbers",
     "WrittenNumbers",
     "changed",
     "changed_names",
