@@ -129,36 +129,68 @@ def _count_at(
     reading: Reading | None,
     around: Surroundings,
 ) -> _Found:
-    """Judge a number by the chunk it stands in, where that and the next one are whole."""
-    if reading is None and space > 0:
-        reading = around.number(folded[start - 1 : space])
-    stop = folded.find(" ", space + 1, space + WINDOW)
-    if reading is None or stop < 0:
-        return _count_in_place(original, folded, start, around)
-    told = around.tells_after(folded[space + 1 : stop])
-    length, value, _, goes_on, _ = reading
-    if told & goes_on or folded[start - 2].isdigit():
-        return _count_in_place(original, folded, start, around)
+    """Judge a number by what is told before and behind it."""
+    if reading is None:
+        reading = _read(folded, start, space, around)
+        right = _chunks_after(folded, start + reading.length)
+    else:
+        right = _chunks_after(folded, start + reading.length)
+        if (
+            len(right) < 3
+            or around.tells_after(right[1]) & reading.goes_on
+            or folded[start - 2].isdigit()
+        ):
+            reading = _read(folded, start, space, around)
+            right = _chunks_after(folded, start + reading.length)
+    length, value, plain, _, (refused_before, refused_after, doubts) = reading
     end = start + length
     if not value:
         return None, end
-    if end < space:
-        told = around.tells_after(folded[end:space])
-    return _judge(original, folded, start, reading, told, around)
+    left = _chunks_before(folded, start)
+    met = around.tells_before(left[-1] or left[-2])
+    told = around.tells_after(right[0] or right[1])
+    both = met | told
+    # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
+    if not both & OPEN and (met & refused_before or told & refused_after):
+        return None, end
+    kind, currency = _kind_before(left, met, around) if met & OPEN else (COUNT, "")
+    if kind == COUNT and (
+        both & doubts or met & told & JOINS or _may_be_in_a_street(right, around)
+    ):
+        after = around.tokens_after(right)
+        kind, currency, used = kind_after(after)
+        if kind == COUNT:
+            number = Number(value, start, end, plain)
+            before = around.tokens_before(left)
+            if is_not_a_count(original, folded, number, before, after):
+                return None, end
+        for token in after[:used]:
+            right = without_first(right, token)
+        if used == 2:
+            # In "pour cent" the second word is a number of its own.
+            end = folded.find(after[1], end) + len(after[1])
+    words = around.words_after(right)
+    if currency:
+        words = [currency, *words[: CONTEXT_WORDS - 1]]
+    found = value, kind, around.words_before(left), " ".join(words)
+    return _new(NumberContext, found), end
 
 
-def _count_in_place(original: str, folded: str, start: int, around: Surroundings) -> _Found:
-    """Judge a number that is read as it stands in the text, whatever is around it."""
+def _read(folded: str, start: int, space: int, around: Surroundings) -> Reading:
+    """Read a number with as many chunks as it may go on over, or else as it stands in the text."""
+    while 0 < space < start + around.longest_chunk and not folded[start - 2].isdigit():
+        reading = around.number(folded[start - 1 : space])
+        following = folded.find(" ", space + 1, space + WINDOW)
+        if reading is None or following < 0:
+            break
+        if not around.tells_after(folded[space + 1 : following]) & reading.goes_on:
+            return reading
+        space = following
     number = _read_in_place(folded, start, around)
     if number is None:
-        return None, start
-    end, value, plain = number.end, number.value, number.plain
-    if not value:
-        return None, end
-    reading = Reading(end - start, value, plain, 0, masks_of(value, plain))
-    right = _chunks_after(folded, end)
-    told = around.tells_after(right[0] or right[1])
-    return _judge(original, folded, start, reading, told, around)
+        return NO_NUMBER
+    value, plain = number.value, number.plain
+    return Reading(number.end - start, value, plain, 0, masks_of(value, plain))
 
 
 def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | None:
@@ -185,50 +217,18 @@ def _is_money(folded: str, start: int, around: Surroundings) -> bool:
 
 
 def _chunks_before(folded: str, start: int) -> list[str]:
-    """The text before a number, from a space on, so that no word is cut."""
-    begin = folded.find(" ", start - WINDOW, start) if start > WINDOW else 0
-    return folded[begin if begin >= 0 else start - WINDOW : start].split(" ")
+    """The text before a number, without the word that the window cuts."""
+    if start <= WINDOW:
+        return folded[:start].split(" ")
+    chunks = folded[start - WINDOW : start].split(" ")
+    if len(chunks) > 1:
+        chunks[0] = ""
+    return chunks
 
 
 def _chunks_after(folded: str, end: int) -> list[str]:
     stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
     return folded[end : stop if stop > 0 else end + WINDOW].split(" ")
-
-
-def _judge(
-    original: str, folded: str, start: int, reading: Reading, told: int, around: Surroundings
-) -> _Found:
-    """Judge a number by what is told before and behind it."""
-    length, value, plain, _, (refused_before, refused_after, doubts) = reading
-    end = start + length
-    left = _chunks_before(folded, start)
-    met = around.tells_before(left[-1] or left[-2])
-    both = met | told
-    # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
-    if not both & OPEN and (met & refused_before or told & refused_after):
-        return None, end
-    right = _chunks_after(folded, end)
-    kind, currency = _kind_before(left, met, around) if met & OPEN else (COUNT, "")
-    if kind == COUNT and (
-        both & doubts or met & told & JOINS or _may_be_in_a_street(right, around)
-    ):
-        after = around.tokens_after(right)
-        kind, currency, used = kind_after(after)
-        if kind == COUNT:
-            number = Number(value, start, end, plain)
-            before = around.tokens_before(left)
-            if is_not_a_count(original, folded, number, before, after):
-                return None, end
-        for token in after[:used]:
-            right = without_first(right, token)
-        if used == 2:
-            # In "pour cent" the second word is a number of its own.
-            end = folded.find(after[1], end) + len(after[1])
-    words = around.words_after(right)
-    if currency:
-        words = [currency, *words[: CONTEXT_WORDS - 1]]
-    found = value, kind, around.words_before(left), " ".join(words)
-    return _new(NumberContext, found), end
 
 
 def _kind_before(left: list[str], met: int, around: Surroundings) -> tuple[str, str]:
