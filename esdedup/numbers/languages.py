@@ -317,6 +317,10 @@ def language_by_script(text: str) -> str:
 BOUNDARIES = frozenset(".!?;\n。；")
 
 
+# From a Latin-1 byte to a set of bits: for a separator, then letters 1 to 3 of a number.
+Filters = tuple[tuple[int, ...], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """A language ready for use: compiled patterns and lookup tables."""
@@ -324,7 +328,7 @@ class Lexicon:
     lang: str
     decimal: str
     both_marks_group: bool
-    filters: tuple[bytes, ...]
+    filters: Filters
     number: re.Pattern[str]
     values: Mapping[str, int]
     scales: Mapping[str, int]
@@ -383,26 +387,27 @@ def lexicon_of(lang: str) -> Lexicon:
     )
 
 
-def _start_filters(words: Iterable[str]) -> tuple[bytes, ...]:
-    """Four tables from a Latin-1 byte to a set of bits: separator, then letters 1 to 3 of a number.
+def _start_filters(words: Iterable[str]) -> Filters:
+    """Where the bits of four neighbouring bytes have one in common, a number may begin.
 
-    Where the bits of four neighbouring bytes have one in common, a number may begin. Bit 0 is for
-    digits, the other seven are shared out among the beginnings of the number words.
+    Bit 0 is for digits. The beginnings of the number words have one of the other 15 each, where
+    these are enough, or else share seven.
     """
-    tables = [bytearray(256) for _ in range(4)]
+    tables = [[0] * 256 for _ in range(4)]
     for byte in range(256):
         letter = chr(byte)
-        tables[0][byte] = 0 if letter.isalnum() or letter == "_" else 0xFF
+        tables[0][byte] = 0 if letter.isalnum() or letter == "_" else 0xFFFF
         tables[1][byte] = 1 if letter in "0123456789" else 0
         tables[2][byte] = tables[3][byte] = 1
     beginnings = sorted({word[:2] for word in words})
+    bits = 15 if len(beginnings) <= 15 else 7
     for word in words:
-        bit = 2 << beginnings.index(word[:2]) % 7
+        bit = 2 << beginnings.index(word[:2]) % bits
         for table, letter in zip(tables[1:], word.ljust(3), strict=False):
             table[letter.encode("latin-1", "replace")[0]] |= bit
             if letter == " ":
                 table[ord("-")] |= bit
-    return tuple(bytes(table) for table in tables)
+    return tuple(map(tuple, tables))
 
 
 # Forms by gender and place that num2words does not give.

@@ -15,8 +15,6 @@ from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
 from esdedup.numbers.languages import BOUNDARIES, IDEOGRAPHS, Lexicon, lexicon_of
 from esdedup.numbers.starts import pair_table
 from esdedup.numbers.telling import (
-    QUIET_AFTER,
-    QUIET_BEFORE,
     goes_on_with,
     tells_after,
     tells_before,
@@ -71,8 +69,7 @@ class Surroundings:
         self._before: dict[str, int] = {}
         self._after: dict[str, int] = {}
         self._tokens: dict[str, list[str]] = {}
-        # Chunks of one content word that tells nothing, or "" for those passed over; and the steps
-        # of all others. What a quiet word tells needs no table of its own.
+        # Chunks of one content word, or "" for those passed over; and the steps of all others.
         self._steps: dict[str, str] = {}
         self._beyond: dict[str, tuple[str, ...]] = {}
 
@@ -82,23 +79,17 @@ class Surroundings:
         return self._keep(self.numbers, chunk, read_chunk(chunk, self.lexicon))
 
     def tells_before(self, chunk: str) -> int:
-        if self._steps.get(chunk):
-            return QUIET_BEFORE
         told = self._before.get(chunk)
         if told is None:
             told = self._keep(self._before, chunk, tells_before(self.tokens(chunk)))
         return told
 
     def tells_after(self, chunk: str) -> int:
-        if self._steps.get(chunk):
-            return QUIET_AFTER
         told = self._after.get(chunk)
         if told is None:
-            told = self._keep(self._after, chunk, self._read_after(chunk))
+            bits = tells_after(self.tokens(chunk)) | goes_on_with(chunk, self.lexicon)
+            told = self._keep(self._after, chunk, bits)
         return told
-
-    def _read_after(self, chunk: str) -> int:
-        return tells_after(self.tokens(chunk)) | goes_on_with(chunk, self.lexicon)
 
     def _keep(self, table: dict[str, Value], chunk: str, value: Value) -> Value:
         if self._kept:
@@ -181,7 +172,7 @@ class Surroundings:
             steps = self._read_steps(chunk)
             if not steps:
                 self._keep(self._steps, chunk, "")
-            elif len(steps) == 1 and steps[0] > "9" and self._is_quiet(chunk):
+            elif len(steps) == 1 and steps[0] > "9":
                 word = steps[0]
                 # A word without a mark is kept once, not as a key and as a value.
                 self._keep(self._steps, chunk, chunk if chunk == word else word)
@@ -189,13 +180,11 @@ class Surroundings:
                 self._keep(self._beyond, chunk, steps)
         return steps
 
-    def _is_quiet(self, chunk: str) -> bool:
-        return (
-            tells_before(self.tokens(chunk)) == QUIET_BEFORE
-            and self._read_after(chunk) == QUIET_AFTER
-        )
-
     def _read_steps(self, chunk: str) -> tuple[str, ...]:
+        if chunk.isalpha() and not self.lexicon.ideographic:
+            # Most of what is new is a word without a mark.
+            step = self._token_step(chunk)
+            return (step,) if step else ()
         steps: list[str] = []
         previous = ""
         for token in self.tokens(chunk):
