@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from operator import length_hint
 from typing import TypeVar
 
 from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
@@ -50,6 +51,7 @@ class Surroundings:
         "_before",
         "_beyond",
         "_kept",
+        "_openings",
         "_steps",
         "_tokens",
         "lexicon",
@@ -68,6 +70,8 @@ class Surroundings:
         self.numbers: dict[str, Reading | None] = {}
         self._before: dict[str, int] = {}
         self._after: dict[str, int] = {}
+        self._openings: dict[str, int] = {}
+        # Of chunks other than words without a mark.
         self._tokens: dict[str, list[str]] = {}
         # Chunks of one content word, or "" for those passed over; and the steps of all others.
         self._steps: dict[str, str] = {}
@@ -87,8 +91,14 @@ class Surroundings:
     def tells_after(self, chunk: str) -> int:
         told = self._after.get(chunk)
         if told is None:
-            bits = tells_after(self.tokens(chunk)) | goes_on_with(chunk, self.lexicon)
-            told = self._keep(self._after, chunk, bits)
+            told = tells_after(self.tokens(chunk)) | self._goes_on_with(chunk[:3])
+            self._keep(self._after, chunk, told)
+        return told
+
+    def _goes_on_with(self, opening: str) -> int:
+        told = self._openings.get(opening)
+        if told is None:
+            told = self._keep(self._openings, opening, goes_on_with(opening, self.lexicon))
         return told
 
     def _keep(self, table: dict[str, Value], chunk: str, value: Value) -> Value:
@@ -99,6 +109,8 @@ class Surroundings:
         return value
 
     def tokens(self, chunk: str) -> list[str]:
+        if chunk.isalpha() and not self.lexicon.ideographic:
+            return [chunk]
         tokens = self._tokens.get(chunk)
         if tokens is None:
             pattern = _IDEOGRAPHIC_TOKEN if self.lexicon.ideographic else _TOKEN
@@ -128,32 +140,38 @@ class Surroundings:
 
     def words_before(self, chunks: list[str]) -> str:
         """The nearest content words of the sentence."""
+        known = self._steps.get
         words: list[str] = []
-        for place, step in enumerate(map(self._steps.get, reversed(chunks)), 1):
+        preceding = reversed(chunks)
+        for chunk in preceding:
+            step = known(chunk)
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunks[-place])
+                steps = self._steps_beyond(chunk)
                 if steps and steps[0] == _OPEN:
-                    steps = self._closed(steps, chunks[:-place])
+                    steps = self._closed(steps, chunks[: length_hint(preceding)])
                 if _ended(steps[::-1], words):
                     break
         words.reverse()
         return " ".join(words)
 
     def words_after(self, chunks: list[str]) -> list[str]:
+        known = self._steps.get
         words: list[str] = []
-        for place, step in enumerate(map(self._steps.get, chunks)):
+        following = iter(chunks)
+        for chunk in following:
+            step = known(chunk)
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunks[place])
+                steps = self._steps_beyond(chunk)
                 if steps and steps[0] == _OPEN:
-                    steps = self._closed(steps, chunks[:place])
+                    steps = self._closed(steps, chunks[: -1 - length_hint(following)])
                 if _ended(steps, words):
                     break
         return words
@@ -181,10 +199,6 @@ class Surroundings:
         return steps
 
     def _read_steps(self, chunk: str) -> tuple[str, ...]:
-        if chunk.isalpha() and not self.lexicon.ideographic:
-            # Most of what is new is a word without a mark.
-            step = self._token_step(chunk)
-            return (step,) if step else ()
         steps: list[str] = []
         previous = ""
         for token in self.tokens(chunk):

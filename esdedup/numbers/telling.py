@@ -7,7 +7,7 @@ beside it is a count. Only the rest is judged by all the words around it (`judgi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -66,9 +66,6 @@ QUIET_AFTER = ALWAYS | NOT_COUNTED
 OPEN = KIND | UNKNOWN
 _DOUBTS = KIND | UNKNOWN | TELLS | STREET
 
-# What tells more than a join.
-_MORE_BEFORE = TELLING_BEFORE - JOINS_BEFORE
-_MORE_AFTER = TELLING_AFTER - JOINS_AFTER
 _ASCII_DIGITS = frozenset("0123456789")
 
 
@@ -76,17 +73,7 @@ def tells_before(tokens: Sequence[str]) -> int:
     """The bits of a chunk before a number, by its last word."""
     if not tokens:
         return ALWAYS | UNKNOWN
-    token = tokens[-1]
-    return (
-        ALWAYS
-        | KIND * (token in KIND_BEFORE)
-        | JOINS * (token in JOINS_BEFORE)
-        | TELLS * _tells(token, _MORE_BEFORE)
-        | MONTH * (token in MONTHS)
-        | CLOCK * (token in CLOCK_BEFORE)
-        | LABEL * (token in LABELS)
-        | IN_YEAR * (token in YEAR_BEFORE)
-    )
+    return _told(tokens[-1], _BEFORE, QUIET_BEFORE)
 
 
 def tells_after(tokens: Sequence[str]) -> int:
@@ -94,35 +81,51 @@ def tells_after(tokens: Sequence[str]) -> int:
     if not tokens:
         return ALWAYS | UNKNOWN
     token = tokens[0]
+    told = _told(token, _AFTER, QUIET_AFTER)
+    if token.startswith("comment"):
+        told |= TELLS | FURNISHED
+    # The name of a street stands before it.
+    return told if STREETS.isdisjoint(tokens) else told | STREET
+
+
+def _told(token: str, table: Mapping[str, int], quiet: int) -> int:
+    told = table.get(token, quiet)
+    return told | TELLS if token[0] in _ASCII_DIGITS else told
+
+
+_BEFORE = {
+    token: ALWAYS
+    | KIND * (token in KIND_BEFORE)
+    | JOINS * (token in JOINS_BEFORE)
+    | TELLS * (token in TELLING_BEFORE - JOINS_BEFORE)
+    | MONTH * (token in MONTHS)
+    | CLOCK * (token in CLOCK_BEFORE)
+    | LABEL * (token in LABELS)
+    | IN_YEAR * (token in YEAR_BEFORE)
+    for token in TELLING_BEFORE | KIND_BEFORE.keys() | YEAR_BEFORE
+}
+_AFTER = {
+    token: ALWAYS
+    | KIND * (token in KINDS_AFTER)
+    | JOINS * (token in JOINS_AFTER)
+    | TELLS * (token in TELLING_AFTER - JOINS_AFTER)
+    # "17 may have died": a look at the capital is needed.
+    | MONTH * (token in MONTHS and token != "may")
+    | CLOCK * (token in CLOCK_AFTER)
+    | FURNISHED * (token in FURNITURE | IDEOGRAPH_DATES)
+    # An age or a fraction, whatever the number.
+    | NEVER * (token in AGE_AFTER | FRACTIONS)
+    # No noun that makes a count of a four-digit number.
+    | NOT_COUNTED * (token not in COUNTED)
+    for token in TELLING_AFTER | KINDS_AFTER | COUNTED
+}
+
+
+def goes_on_with(opening: str, lexicon: Lexicon) -> int:
+    """Which numbers may go on with a chunk that begins with these three characters."""
+    beginnings = {opening[:length] for length in (1, 2, 3)}
     return (
-        ALWAYS
-        | KIND * (token in KINDS_AFTER)
-        | JOINS * (token in JOINS_AFTER)
-        | TELLS * (_tells(token, _MORE_AFTER) or token.startswith("comment"))
-        # The name of a street stands before it.
-        | STREET * (not STREETS.isdisjoint(tokens))
-        # "17 may have died": a look at the capital is needed.
-        | MONTH * (token in MONTHS and token != "may")
-        | CLOCK * (token in CLOCK_AFTER)
-        | FURNISHED * (token in _FURNITURE or token.startswith("comment"))
-        | NEVER * (token in _NEVER_COUNTED)
-        | NOT_COUNTED * (token not in COUNTED)
-    )
-
-
-_FURNITURE = FURNITURE | IDEOGRAPH_DATES
-_NEVER_COUNTED = AGE_AFTER | FRACTIONS
-
-
-def _tells(token: str, telling: frozenset[str]) -> bool:
-    return token in telling or token[0] in _ASCII_DIGITS
-
-
-def goes_on_with(chunk: str, lexicon: Lexicon) -> int:
-    """Which numbers before this chunk may go on with it."""
-    beginnings = {chunk[:length] for length in (1, 2, 3)}
-    return (
-        DIGITS * chunk[:1].isdigit()
+        DIGITS * opening[:1].isdigit()
         | SCALE * (not lexicon.scale_openings.isdisjoint(beginnings))
         | WORD * (not lexicon.continuations.isdisjoint(beginnings))
         | PERSON * (not lexicon.people_openings.isdisjoint(beginnings))
