@@ -16,7 +16,7 @@ from esdedup.numbers.reading import (
     read_number,
     read_suffix_and_scale,
 )
-from esdedup.numbers.telling import DIGITS, NO_MASKS, PERSON, SCALE, WORD, Masks, masks_of
+from esdedup.numbers.telling import DIGITS, NO_MASKS, PERSON, SCALE, WORD, masks_of
 
 # Longer chunks are addresses and identifiers, which do not come twice.
 LONGEST_CHUNK = 24
@@ -30,15 +30,17 @@ class Reading(NamedTuple):
     plain: bool
     # Bits of the chunk behind the space with which the number may go on.
     goes_on: int
-    masks: Masks
+    refused_before: int
+    refused_after: int
+    doubts: int
 
 
 # Whatever follows.
-NO_NUMBER = Reading(0, "", False, 0, NO_MASKS)
+NO_NUMBER = Reading(0, "", False, 0, *NO_MASKS)
 
 
 def _without_value(length: int, goes_on: int) -> Reading:
-    return Reading(length, "", False, goes_on, NO_MASKS)
+    return Reading(length, "", False, goes_on, *NO_MASKS)
 
 
 def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
@@ -65,7 +67,7 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     if number.end > end or number.value == "1000":
         goes_on = DIGITS | WORD
     length, value, plain = number.end - 2, number.value, number.plain
-    return Reading(length, value, plain, goes_on, masks_of(value, plain))
+    return Reading(length, value, plain, goes_on, *masks_of(value, plain))
 
 
 def _opening(words: str, lexicon: Lexicon) -> Reading:

@@ -32,6 +32,7 @@ from esdedup.numbers.surroundings import (
 )
 from esdedup.numbers.telling import JOINS, KIND, OPEN, STREET, UNKNOWN, masks_of
 
+ALL = -1
 # Characters looked at on either side: about seven words, of which half are function words.
 WINDOW = 40
 # A page with more numbers is a table; bounds memory on hostile input.
@@ -132,23 +133,28 @@ def _count_at(
     """Judge a number by what is told before and behind it."""
     if reading is None:
         reading = _read(folded, start, space, around)
-        right = _chunks_after(folded, start + reading.length)
-    else:
-        right = _chunks_after(folded, start + reading.length)
-        if (
-            len(right) < 3
-            or around.tells_after(right[1]) & reading.goes_on
-            or folded[start - 2].isdigit()
-        ):
-            reading = _read(folded, start, space, around)
-            right = _chunks_after(folded, start + reading.length)
-    length, value, plain, _, (refused_before, refused_after, doubts) = reading
+    length, value, plain, goes_on, refused_before, refused_after, doubts = reading
     end = start + length
+    right = _chunks_after(folded, end)
+    told = around.tells_after(right[1]) if len(right) > 2 else ALL
+    if goes_on and (told & goes_on or folded[start - 2].isdigit()):
+        reading = _read(folded, start, space, around)
+        length, value, plain, goes_on, refused_before, refused_after, doubts = reading
+        end = start + length
+        right = _chunks_after(folded, end)
+        told = ALL
     if not value:
         return None, end
-    left = _chunks_before(folded, start)
+    if right[0] or told == ALL:
+        told = around.tells_after(right[0] or right[1])
+    if start > WINDOW:
+        left = folded[start - WINDOW : start].split(" ")
+        # Without the word that the window cuts.
+        if len(left) > 1:
+            left[0] = ""
+    else:
+        left = folded[:start].split(" ")
     met = around.tells_before(left[-1] or left[-2])
-    told = around.tells_after(right[0] or right[1])
     both = met | told
     # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
     if not both & OPEN and (met & refused_before or told & refused_after):
@@ -190,7 +196,7 @@ def _read(folded: str, start: int, space: int, around: Surroundings) -> Reading:
     if number is None:
         return NO_NUMBER
     value, plain = number.value, number.plain
-    return Reading(number.end - start, value, plain, 0, masks_of(value, plain))
+    return Reading(number.end - start, value, plain, 0, *masks_of(value, plain))
 
 
 def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | None:

@@ -39,17 +39,14 @@ class Number:
 def read_number(folded: str, match: re.Match[str], lexicon: Lexicon) -> Number | None:
     if match.lastindex == 1:
         raw = match[1]
-        parts = _PAIR.split(raw)
-        plain = all(map(str.isdecimal, parts))
+        # A hyphen or a dash is between the numbers of a score or a range.
+        parts = raw.replace("–", "-").split("-")
+        plain = "".join(parts).isdecimal()
         value = _plain_pair(parts) if plain else _separated_value(raw, lexicon)
     else:
         plain = False
         value = _word_value(phrase(match[2]), lexicon.values)
     return Number(value, match.start(), match.end(), plain) if value else None
-
-
-# Between the numbers of a score or a range.
-_PAIR = re.compile("[-–]")
 
 
 def _plain_pair(parts: Sequence[str]) -> str:
