@@ -32,7 +32,6 @@ from esdedup.numbers.surroundings import (
 )
 from esdedup.numbers.telling import JOINS, KIND, OPEN, STREET, UNKNOWN, masks_of
 
-ALL = -1
 # Characters looked at on either side: about seven words, of which half are function words.
 WINDOW = 40
 # A page with more numbers is a table; bounds memory on hostile input.
@@ -90,6 +89,8 @@ def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
         # Most places are words that only begin like a number.
         if reading is NO_NUMBER:
             continue
+        if reading is None:
+            reading = _read(folded, start, space, around)
         context, resume = _count_at(original, folded, start, space, reading, around)
         if context is not None:
             contexts.append(context)
@@ -127,34 +128,26 @@ def _count_at(
     folded: str,
     start: int,
     space: int,
-    reading: Reading | None,
+    reading: Reading,
     around: Surroundings,
 ) -> _Found:
     """Judge a number by what is told before and behind it."""
-    if reading is None:
-        reading = _read(folded, start, space, around)
     length, value, plain, goes_on, refused_before, refused_after, doubts = reading
-    end = start + length
-    right = _chunks_after(folded, end)
-    told = around.tells_after(right[1]) if len(right) > 2 else ALL
-    if goes_on and (told & goes_on or folded[start - 2].isdigit()):
+    right = _chunks_after(folded, start + length)
+    if goes_on and (
+        len(right) < 3
+        or around.tells_after(right[1]) & goes_on
+        or folded[start - 2].isdigit()
+    ):
         reading = _read(folded, start, space, around)
-        length, value, plain, goes_on, refused_before, refused_after, doubts = reading
-        end = start + length
-        right = _chunks_after(folded, end)
-        told = ALL
+        length, value, plain, _, refused_before, refused_after, doubts = reading
+        right = _chunks_after(folded, start + length)
+    end = start + length
     if not value:
         return None, end
-    if right[0] or told == ALL:
-        told = around.tells_after(right[0] or right[1])
-    if start > WINDOW:
-        left = folded[start - WINDOW : start].split(" ")
-        # Without the word that the window cuts.
-        if len(left) > 1:
-            left[0] = ""
-    else:
-        left = folded[:start].split(" ")
+    left = _chunks_before(folded, start)
     met = around.tells_before(left[-1] or left[-2])
+    told = around.tells_after(right[0] or right[1])
     both = met | told
     # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
     if not both & OPEN and (met & refused_before or told & refused_after):
