@@ -85,7 +85,7 @@ def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
         if start < resume:
             continue
         space = folded.find(" ", start, start + longest)
-        reading = readings.get(folded[separator:space]) if space > 0 else None
+        reading = readings[folded[separator:space]] if space > 0 else None
         # Most places are words that only begin like a number.
         if reading is NO_NUMBER:
             continue
@@ -136,7 +136,7 @@ def _count_at(
     right = _chunks_after(folded, start + length)
     if goes_on and (
         len(right) < 3
-        or around.tells_after(right[1]) & goes_on
+        or around.tells_after[right[1]] & goes_on
         or folded[start - 2].isdigit()
     ):
         reading = _read(folded, start, space, around)
@@ -146,8 +146,8 @@ def _count_at(
     if not value:
         return None, end
     left = _chunks_before(folded, start)
-    met = around.tells_before(left[-1] or left[-2])
-    told = around.tells_after(right[0] or right[1])
+    met = around.tells_before[left[-1] or left[-2]]
+    told = around.tells_after[right[0] or right[1]]
     both = met | told
     # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
     if not both & OPEN and (met & refused_before or told & refused_after):
@@ -178,11 +178,11 @@ def _count_at(
 def _read(folded: str, start: int, space: int, around: Surroundings) -> Reading:
     """Read a number with as many chunks as it may go on over, or else as it stands in the text."""
     while 0 < space < start + around.longest_chunk and not folded[start - 2].isdigit():
-        reading = around.number(folded[start - 1 : space])
+        reading = around.numbers[folded[start - 1 : space]]
         following = folded.find(" ", space + 1, space + WINDOW)
         if reading is None or following < 0:
             break
-        if not around.tells_after(folded[space + 1 : following]) & reading.goes_on:
+        if not around.tells_after[folded[space + 1 : following]] & reading.goes_on:
             return reading
         space = following
     number = _read_in_place(folded, start, around)
@@ -243,4 +243,4 @@ def _kind_before(left: list[str], met: int, around: Surroundings) -> tuple[str, 
 def _may_be_in_a_street(right: list[str], around: Surroundings) -> bool:
     """ "12 Main Street": the second chunk behind a number."""
     second = 1 if right[0] else 2
-    return len(right) > second and bool(around.tells_after(right[second]) & (STREET | UNKNOWN))
+    return len(right) > second and bool(around.tells_after[right[second]] & (STREET | UNKNOWN))

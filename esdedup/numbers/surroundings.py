@@ -8,6 +8,7 @@ a space, and splitting at spaces costs a sixth of splitting into tokens.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from operator import length_hint
 from typing import TypeVar
@@ -39,119 +40,101 @@ _END, _NUMBER, _OPEN = ".", "0", "-"
 Value = TypeVar("Value")
 
 
-class Surroundings:
-    """What the words of a language mean beside a number.
+class Remembered(dict[str, Value]):
+    """What was worked out for a chunk: asked like any dictionary, emptied where it is full."""
 
-    The tables are plain dictionaries asked with `get`, which the interpreter answers quicker than
-    a subclass that fills itself.
-    """
+    __slots__ = ("_most", "_work_out")
+
+    def __init__(self, work_out: Callable[[str], Value], most: int) -> None:
+        self._work_out = work_out
+        self._most = most
+
+    def __missing__(self, chunk: str) -> Value:
+        return self.keep(chunk, self._work_out(chunk))
+
+    def keep(self, chunk: str, value: Value) -> Value:
+        if self._most:
+            if len(self) >= self._most:
+                self.clear()
+            self[chunk] = value
+        return value
+
+
+class Surroundings:
+    """What the words of a language mean beside a number."""
 
     __slots__ = (
-        "_after",
-        "_before",
         "_beyond",
-        "_kept",
+        "_marked",
         "_openings",
         "_steps",
-        "_tokens",
         "lexicon",
         "longest_chunk",
         "numbers",
         "pairs",
+        "tells_after",
+        "tells_before",
     )
 
-    def __init__(self, lexicon: Lexicon) -> None:
+    def __init__(self, lexicon: Lexicon, most: int = MAX_REMEMBERED) -> None:
         self.lexicon = lexicon
         self.pairs = pair_table(lexicon.filters)
-        # Without spaces between words, no chunk comes twice.
-        self._kept = 0 if lexicon.ideographic else MAX_REMEMBERED
         self.longest_chunk = 0 if lexicon.ideographic else LONGEST_CHUNK
+        if lexicon.ideographic:
+            most = 0  # without spaces between words, no chunk comes twice
         # Numbers by the chunk and the character before it; None where the neighbours decide.
-        self.numbers: dict[str, Reading | None] = {}
-        self._before: dict[str, int] = {}
-        self._after: dict[str, int] = {}
-        self._openings: dict[str, int] = {}
-        # Of chunks other than words without a mark.
-        self._tokens: dict[str, list[str]] = {}
-        # Chunks of one content word, or "" for those passed over; and the steps of all others.
-        self._steps: dict[str, str] = {}
-        self._beyond: dict[str, tuple[str, ...]] = {}
+        self.numbers = Remembered(lambda chunk: read_chunk(chunk, lexicon), most)
+        self.tells_before = Remembered(lambda chunk: tells_before(self.tokens(chunk)), most)
+        self.tells_after = Remembered(self._tells_after, most)
+        self._openings = Remembered(lambda opening: goes_on_with(opening, lexicon), most)
+        pattern = _IDEOGRAPHIC_TOKEN if lexicon.ideographic else _TOKEN
+        self._marked = Remembered(pattern.findall, most)
+        # Chunks of one content word, "" for those passed over, and None for all others; the steps
+        # of these.
+        self._steps = Remembered(self._single_step, most)
+        self._beyond = Remembered(self._all_steps, most)
 
-    def number(self, chunk: str) -> Reading | None:
-        if chunk in self.numbers:
-            return self.numbers[chunk]
-        return self._keep(self.numbers, chunk, read_chunk(chunk, self.lexicon))
-
-    def tells_before(self, chunk: str) -> int:
-        told = self._before.get(chunk)
-        if told is None:
-            told = self._keep(self._before, chunk, tells_before(self.tokens(chunk)))
-        return told
-
-    def tells_after(self, chunk: str) -> int:
-        told = self._after.get(chunk)
-        if told is None:
-            told = tells_after(self.tokens(chunk)) | self._goes_on_with(chunk[:3])
-            self._keep(self._after, chunk, told)
-        return told
-
-    def _goes_on_with(self, opening: str) -> int:
-        told = self._openings.get(opening)
-        if told is None:
-            told = self._keep(self._openings, opening, goes_on_with(opening, self.lexicon))
-        return told
-
-    def _keep(self, table: dict[str, Value], chunk: str, value: Value) -> Value:
-        if self._kept:
-            if len(table) >= self._kept:
-                table.clear()
-            table[chunk] = value
-        return value
+    def _tells_after(self, chunk: str) -> int:
+        return tells_after(self.tokens(chunk)) | self._openings[chunk[:3]]
 
     def tokens(self, chunk: str) -> list[str]:
         if chunk.isalpha() and not self.lexicon.ideographic:
             return [chunk]
-        tokens = self._tokens.get(chunk)
-        if tokens is None:
-            pattern = _IDEOGRAPHIC_TOKEN if self.lexicon.ideographic else _TOKEN
-            tokens = self._keep(self._tokens, chunk, pattern.findall(chunk))
-        return tokens
+        return self._marked[chunk]
 
     def tokens_before(self, chunks: list[str]) -> list[str]:
         """The tokens that can tell what a number is, nearest first."""
-        known = self._tokens.get
         tokens: list[str] = []
         for chunk in reversed(chunks):
             if chunk:
-                tokens += (known(chunk) or self.tokens(chunk))[::-1]
+                tokens += self.tokens(chunk)[::-1]
                 if len(tokens) >= TELLING_TOKENS:
                     break
         return tokens
 
     def tokens_after(self, chunks: list[str]) -> list[str]:
-        known = self._tokens.get
         tokens: list[str] = []
         for chunk in chunks:
             if chunk:
-                tokens += known(chunk) or self.tokens(chunk)
+                tokens += self.tokens(chunk)
                 if len(tokens) >= TELLING_TOKENS:
                     break
         return tokens
 
     def words_before(self, chunks: list[str]) -> str:
         """The nearest content words of the sentence."""
-        known = self._steps.get
+        single_steps = self._steps
         words: list[str] = []
         preceding = reversed(chunks)
         for chunk in preceding:
-            step = known(chunk)
+            step = single_steps[chunk]
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunk)
-                if steps and steps[0] == _OPEN:
+                steps = self._beyond[chunk]
+                if steps[0] == _OPEN:
                     steps = self._closed(steps, chunks[: length_hint(preceding)])
                 if _ended(steps[::-1], words):
                     break
@@ -159,18 +142,18 @@ class Surroundings:
         return " ".join(words)
 
     def words_after(self, chunks: list[str]) -> list[str]:
-        known = self._steps.get
+        single_steps = self._steps
         words: list[str] = []
         following = iter(chunks)
         for chunk in following:
-            step = known(chunk)
+            step = single_steps[chunk]
             if step:
                 words.append(step)
                 if len(words) == CONTEXT_WORDS:
                     break
             elif step is None:
-                steps = self._steps_beyond(chunk)
-                if steps and steps[0] == _OPEN:
+                steps = self._beyond[chunk]
+                if steps[0] == _OPEN:
                     steps = self._closed(steps, chunks[: -1 - length_hint(following)])
                 if _ended(steps, words):
                     break
@@ -183,22 +166,18 @@ class Surroundings:
                 return steps[1:] if _is_letter(tokens[-1]) else (_END, *steps[1:])
         return (_END, *steps[1:])
 
-    def _steps_beyond(self, chunk: str) -> tuple[str, ...]:
-        """The steps of a chunk that is not in the table of single words."""
-        steps = self._beyond.get(chunk)
-        if steps is None:
-            steps = self._read_steps(chunk)
-            if not steps:
-                self._keep(self._steps, chunk, "")
-            elif len(steps) == 1 and steps[0] > "9":
-                word = steps[0]
-                # A word without a mark is kept once, not as a key and as a value.
-                self._keep(self._steps, chunk, chunk if chunk == word else word)
-            else:
-                self._keep(self._beyond, chunk, steps)
-        return steps
+    def _single_step(self, chunk: str) -> str | None:
+        steps = self._all_steps(chunk)
+        if not steps:
+            return ""
+        word = steps[0]
+        if len(steps) == 1 and word > "9":
+            # A word without a mark is kept once, not as a key and as a value.
+            return chunk if chunk == word else word
+        self._beyond.keep(chunk, steps)
+        return None
 
-    def _read_steps(self, chunk: str) -> tuple[str, ...]:
+    def _all_steps(self, chunk: str) -> tuple[str, ...]:
         steps: list[str] = []
         previous = ""
         for token in self.tokens(chunk):
