@@ -25,15 +25,15 @@ from esdedup.numbers.reading import (
 from esdedup.numbers.starts import possible_starts
 from esdedup.numbers.surroundings import (
     CONTEXT_WORDS,
+    WINDOW,
     Surroundings,
+    chunks_before,
     surroundings_of,
     without_first,
     without_last,
 )
 from esdedup.numbers.telling import JOINS, KIND, OPEN, STREET, UNKNOWN, masks_of
 
-# Characters looked at on either side: about seven words, of which half are function words.
-WINDOW = 40
 # A page with more numbers is a table; bounds memory on hostile input.
 MAX_NUMBERS = 2000
 
@@ -135,9 +135,7 @@ def _count_at(
     length, value, plain, goes_on, refused_before, refused_after, doubts = reading
     right = _chunks_after(folded, start + length)
     if goes_on and (
-        len(right) < 3
-        or around.tells_after[right[1]] & goes_on
-        or folded[start - 2].isdigit()
+        len(right) < 3 or around.tells_after[right[1]] & goes_on or folded[start - 2].isdigit()
     ):
         reading = _read(folded, start, space, around)
         length, value, plain, _, refused_before, refused_after, doubts = reading
@@ -145,7 +143,7 @@ def _count_at(
     end = start + length
     if not value:
         return None, end
-    left = _chunks_before(folded, start)
+    left = chunks_before(folded, start)
     met = around.tells_before[left[-1] or left[-2]]
     told = around.tells_after[right[0] or right[1]]
     both = met | told
@@ -211,18 +209,8 @@ def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | No
 
 
 def _is_money(folded: str, start: int, around: Surroundings) -> bool:
-    before = around.tokens_before(_chunks_before(folded, start))
+    before = around.tokens_before(chunks_before(folded, start))
     return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
-
-
-def _chunks_before(folded: str, start: int) -> list[str]:
-    """The text before a number, without the word that the window cuts."""
-    if start <= WINDOW:
-        return folded[:start].split(" ")
-    chunks = folded[start - WINDOW : start].split(" ")
-    if len(chunks) > 1:
-        chunks[0] = ""
-    return chunks
 
 
 def _chunks_after(folded: str, end: int) -> list[str]:

@@ -14,14 +14,12 @@ from collections.abc import Iterable, Sequence
 from esdedup.numbers.changes import NumberChange, stem
 from esdedup.numbers.finding import NumberContext, primary_language
 from esdedup.numbers.languages import MONTHS, words
-from esdedup.numbers.surroundings import surroundings_of
+from esdedup.numbers.surroundings import WINDOW, chunks_before, surroundings_of
 
 NAME = "name"
 
 # Characters that are read: a headline and the first sentence or two say where and who.
 _BEGINNING = 300
-# Characters looked at on either side of a name.
-_AROUND = 40
 # Languages that write every noun with a capital.
 _CAPITAL_NOUNS = words("de lb")
 _CAPITAL = "".join(chr(c) for c in range(0x530) if chr(c).isupper())
@@ -46,7 +44,7 @@ def name_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
         return ()
     around = surroundings_of(code)
     # The only letter that grows in lower case.
-    folded = text[: _BEGINNING + 2 * _AROUND].replace("İ", "I").lower()
+    folded = text[: _BEGINNING + 2 * WINDOW].replace("İ", "I").lower()
     found = []
     for match in _NAME.finditer(text, 0, _BEGINNING):
         start, end = match.span()
@@ -60,18 +58,19 @@ def name_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
             continue
         if not _DAYS.isdisjoint(folded[start:end].split(" ")):
             continue
-        # From a space to a space, so that no word is cut.
-        first = folded.find(" ", start - _AROUND, start) if start > _AROUND else 0
-        last = folded.find(" ", end + _AROUND)
-        before = around.words_before(folded[max(first, 0) : start].split(" "))
-        after = around.words_after(folded[end : last if last > 0 else None].split(" "))
+        # To a space, so that no word is cut.
+        stop = folded.find(" ", end + WINDOW)
+        before = around.words_before(chunks_before(folded, start))
+        after = around.words_after(folded[end : stop if stop > 0 else None].split(" "))
         found.append(NumberContext(name, NAME, before, " ".join(after)))
     return tuple(found)
 
 
 def _is_within_a_sentence(text: str, start: int) -> bool:
-    before = text[start - 2 : start] if start > 1 else ""
-    return before[1:] == " " and (before[0].isalnum() or before[0] in _GOES_ON)
+    if start < 2 or text[start - 1] != " ":
+        return False
+    mark = text[start - 2]
+    return mark.isalnum() or mark in _GOES_ON
 
 
 def changed_names(

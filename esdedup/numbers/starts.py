@@ -11,6 +11,7 @@ from esdedup.numbers.languages import Filters
 
 PairTable = npt.NDArray[np.uint32]
 
+_PAIR = np.dtype("<u2")
 # As an array: a Python number is converted at every use, which takes as long as the shift.
 _HALF = np.array(16, np.uint32)
 
@@ -35,7 +36,7 @@ def possible_starts(folded: str, pairs: PairTable) -> list[int]:
     """
     # One byte for each character: what Latin-1 lacks becomes "?", which may stand for a letter.
     encoded = folded.encode("latin-1", "replace")
-    neighbours = np.ndarray((len(encoded) - 1,), "<u2", encoded, strides=(1,))
+    neighbours = np.ndarray((len(encoded) - 1,), _PAIR, encoded, strides=(1,))
     found = pairs.take(neighbours)
     hits = found[2:] >> _HALF
     hits &= found[:-2]

@@ -13,7 +13,7 @@ from functools import lru_cache
 from operator import length_hint
 from typing import TypeVar
 
-from esdedup.numbers.chunks import LONGEST_CHUNK, Reading, read_chunk
+from esdedup.numbers.chunks import LONGEST_CHUNK, read_chunk
 from esdedup.numbers.languages import BOUNDARIES, IDEOGRAPHS, Lexicon, lexicon_of
 from esdedup.numbers.starts import pair_table
 from esdedup.numbers.telling import (
@@ -22,6 +22,8 @@ from esdedup.numbers.telling import (
     tells_before,
 )
 
+# Characters looked at on either side: about seven words, of which half are function words.
+WINDOW = 40
 # Words kept on either side of a number: two decide, the third is for the reader and for ties.
 CONTEXT_WORDS = 3
 # Tokens on a side that judging looks at.
@@ -221,6 +223,16 @@ def _ended(steps: tuple[str, ...], words: list[str]) -> bool:
 def _is_letter(token: str) -> bool:
     """Behind a single letter a full stop is an abbreviation: "U.S. soldiers"."""
     return len(token) == 1 and token.isalpha()
+
+
+def chunks_before(folded: str, start: int) -> list[str]:
+    """The text before a place, without the word that the window cuts."""
+    if start <= WINDOW:
+        return folded[:start].split(" ")
+    chunks = folded[start - WINDOW : start].split(" ")
+    if len(chunks) > 1:
+        chunks[0] = ""
+    return chunks
 
 
 def without_last(chunks: list[str], token: str) -> list[str]:
