@@ -67,7 +67,6 @@ class Surroundings:
 
     __slots__ = (
         "_beyond",
-        "_marked",
         "_openings",
         "_steps",
         "lexicon",
@@ -76,6 +75,7 @@ class Surroundings:
         "pairs",
         "tells_after",
         "tells_before",
+        "tokens",
     )
 
     def __init__(self, lexicon: Lexicon, most: int = MAX_REMEMBERED) -> None:
@@ -86,39 +86,36 @@ class Surroundings:
             most = 0  # without spaces between words, no chunk comes twice
         # Numbers by the chunk and the character before it; None where the neighbours decide.
         self.numbers = Remembered(lambda chunk: read_chunk(chunk, lexicon), most)
-        self.tells_before = Remembered(lambda chunk: tells_before(self.tokens(chunk)), most)
+        self.tells_before = Remembered(lambda chunk: tells_before(self.tokens[chunk]), most)
         self.tells_after = Remembered(self._tells_after, most)
         self._openings = Remembered(lambda opening: goes_on_with(opening, lexicon), most)
         pattern = _IDEOGRAPHIC_TOKEN if lexicon.ideographic else _TOKEN
-        self._marked = Remembered(pattern.findall, most)
+        self.tokens = Remembered(pattern.findall, most)
         # Chunks of one content word, "" for those passed over, and None for all others; the steps
         # of these.
         self._steps = Remembered(self._single_step, most)
         self._beyond = Remembered(self._all_steps, most)
 
     def _tells_after(self, chunk: str) -> int:
-        return tells_after(self.tokens(chunk)) | self._openings[chunk[:3]]
-
-    def tokens(self, chunk: str) -> list[str]:
-        if chunk.isalpha() and not self.lexicon.ideographic:
-            return [chunk]
-        return self._marked[chunk]
+        return tells_after(self.tokens[chunk]) | self._openings[chunk[:3]]
 
     def tokens_before(self, chunks: list[str]) -> list[str]:
         """The tokens that can tell what a number is, nearest first."""
+        known = self.tokens
         tokens: list[str] = []
         for chunk in reversed(chunks):
             if chunk:
-                tokens += self.tokens(chunk)[::-1]
+                tokens += known[chunk][::-1]
                 if len(tokens) >= TELLING_TOKENS:
                     break
         return tokens
 
     def tokens_after(self, chunks: list[str]) -> list[str]:
+        known = self.tokens
         tokens: list[str] = []
         for chunk in chunks:
             if chunk:
-                tokens += self.tokens(chunk)
+                tokens += known[chunk]
                 if len(tokens) >= TELLING_TOKENS:
                     break
         return tokens
@@ -164,7 +161,7 @@ class Surroundings:
     def _closed(self, steps: tuple[str, ...], preceding: list[str]) -> tuple[str, ...]:
         """The steps of a chunk, where the full stop that opens it has found its word."""
         for chunk in reversed(preceding):
-            if tokens := self.tokens(chunk):
+            if tokens := self.tokens[chunk]:
                 return steps[1:] if _is_letter(tokens[-1]) else (_END, *steps[1:])
         return (_END, *steps[1:])
 
@@ -182,7 +179,7 @@ class Surroundings:
     def _all_steps(self, chunk: str) -> tuple[str, ...]:
         steps: list[str] = []
         previous = ""
-        for token in self.tokens(chunk):
+        for token in self.tokens[chunk]:
             if token != ".":
                 steps.append(self._token_step(token))
             elif not previous:
