@@ -78,7 +78,7 @@ def _fold(text: str, lang: str) -> tuple[str, str]:
 def _may_begin(folded: str, position: int, lexicon: Lexicon) -> bool:
     """By the character before and the first three, as the tables of the language have it."""
     letters = folded[position - 1 : position + 3].encode("latin-1", "replace")
-    together = 0xFF
+    together = 0xFFFF
     for table, letter in zip(lexicon.filters, letters, strict=True):
         together &= table[letter]
     return bool(together)

@@ -462,8 +462,7 @@ def test_the_slow_judge_finds_the_same_in_any_text(text: str, lang: str | None) 
 
 @pytest.mark.parametrize("lang", ["en", "tr", "zh"])
 def test_full_tables_are_emptied(lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    around = Surroundings(lexicon_of(lang))
-    monkeypatch.setattr(around, "_kept", 2)
+    around = Surroundings(lexicon_of(lang), most=2)
     monkeypatch.setattr("esdedup.numbers.finding.surroundings_of", lambda lang: around)
     text = "In Leeds 12 people died, $3bn of damage. 40 shops, 7 farms and two mills closed.\n" * 3
     assert number_contexts(text, lang) == naive_number_contexts(text, lang)

@@ -1,7 +1,8 @@
 """A number as it stands between two spaces ("$1.5bn", "(12)", "2-1"), read once.
 
 News repeats its numbers: years, days, small counts and round sums. What the spaces hold decides
-most of them; the rest ("12 million", "two hundred and five") is read in its place.
+most of them; of those that go on ("12 million", "two hundred and five") the chunks are read
+together. Only what its neighbours decide is read in its place.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _without_value(length: int, goes_on: int) -> Reading:
 
 
 def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
-    """Read a chunk and the character before it; None where its neighbours must be seen."""
+    """Read a chunk, or several, and the character before; None where neighbours must be seen."""
     if chunk[0] in JOINING_MARKS:
         return None
     text = f"\n{chunk} \n\n\n"

@@ -16,11 +16,7 @@ from typing import TypeVar
 from esdedup.numbers.chunks import LONGEST_CHUNK, read_chunk
 from esdedup.numbers.languages import BOUNDARIES, IDEOGRAPHS, Lexicon, lexicon_of
 from esdedup.numbers.starts import pair_table
-from esdedup.numbers.telling import (
-    goes_on_with,
-    tells_after,
-    tells_before,
-)
+from esdedup.numbers.telling import goes_on_with, tells_after, tells_before
 
 # Characters looked at on either side: about seven words, of which half are function words.
 WINDOW = 40
@@ -43,7 +39,7 @@ Value = TypeVar("Value")
 
 
 class Remembered(dict[str, Value]):
-    """What was worked out for a chunk: asked like any dictionary, emptied where it is full."""
+    """What was worked out for a chunk; works out what it does not have, is emptied when full."""
 
     __slots__ = ("_most", "_work_out")
 
@@ -55,10 +51,9 @@ class Remembered(dict[str, Value]):
         return self.keep(chunk, self._work_out(chunk))
 
     def keep(self, chunk: str, value: Value) -> Value:
-        if self._most:
-            if len(self) >= self._most:
-                self.clear()
-            self[chunk] = value
+        if len(self) >= self._most:
+            self.clear()
+        self[chunk] = value
         return value
 
 
@@ -83,7 +78,7 @@ class Surroundings:
         self.pairs = pair_table(lexicon.filters)
         self.longest_chunk = 0 if lexicon.ideographic else LONGEST_CHUNK
         if lexicon.ideographic:
-            most = 0  # without spaces between words, no chunk comes twice
+            most = 1  # without spaces between words, no chunk comes twice
         # Numbers by the chunk and the character before it; None where the neighbours decide.
         self.numbers = Remembered(lambda chunk: read_chunk(chunk, lexicon), most)
         self.tells_before = Remembered(lambda chunk: tells_before(self.tokens[chunk]), most)
@@ -91,8 +86,8 @@ class Surroundings:
         self._openings = Remembered(lambda opening: goes_on_with(opening, lexicon), most)
         pattern = _IDEOGRAPHIC_TOKEN if lexicon.ideographic else _TOKEN
         self.tokens = Remembered(pattern.findall, most)
-        # Chunks of one content word, "" for those passed over, and None for all others; the steps
-        # of these.
+        # The word of a chunk with no more than that, "" if it is passed over; the steps of all
+        # other chunks, which have None for a word.
         self._steps = Remembered(self._single_step, most)
         self._beyond = Remembered(self._all_steps, most)
 

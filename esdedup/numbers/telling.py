@@ -66,6 +66,11 @@ QUIET_AFTER = ALWAYS | NOT_COUNTED
 OPEN = KIND | UNKNOWN
 _DOUBTS = KIND | UNKNOWN | TELLS | STREET
 
+# What tells more than a join.
+_MORE_BEFORE = TELLING_BEFORE - JOINS_BEFORE
+_MORE_AFTER = TELLING_AFTER - JOINS_AFTER
+_FURNITURE = FURNITURE | IDEOGRAPH_DATES
+_NEVER_COUNTED = AGE_AFTER | FRACTIONS
 _ASCII_DIGITS = frozenset("0123456789")
 
 
@@ -93,11 +98,12 @@ def _told(token: str, table: Mapping[str, int], quiet: int) -> int:
     return told | TELLS if token[0] in _ASCII_DIGITS else told
 
 
+# The bits of all words that tell something.
 _BEFORE = {
     token: ALWAYS
     | KIND * (token in KIND_BEFORE)
     | JOINS * (token in JOINS_BEFORE)
-    | TELLS * (token in TELLING_BEFORE - JOINS_BEFORE)
+    | TELLS * (token in _MORE_BEFORE)
     | MONTH * (token in MONTHS)
     | CLOCK * (token in CLOCK_BEFORE)
     | LABEL * (token in LABELS)
@@ -108,14 +114,12 @@ _AFTER = {
     token: ALWAYS
     | KIND * (token in KINDS_AFTER)
     | JOINS * (token in JOINS_AFTER)
-    | TELLS * (token in TELLING_AFTER - JOINS_AFTER)
+    | TELLS * (token in _MORE_AFTER)
     # "17 may have died": a look at the capital is needed.
     | MONTH * (token in MONTHS and token != "may")
     | CLOCK * (token in CLOCK_AFTER)
-    | FURNISHED * (token in FURNITURE | IDEOGRAPH_DATES)
-    # An age or a fraction, whatever the number.
-    | NEVER * (token in AGE_AFTER | FRACTIONS)
-    # No noun that makes a count of a four-digit number.
+    | FURNISHED * (token in _FURNITURE)
+    | NEVER * (token in _NEVER_COUNTED)
     | NOT_COUNTED * (token not in COUNTED)
     for token in TELLING_AFTER | KINDS_AFTER | COUNTED
 }
