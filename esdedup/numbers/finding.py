@@ -133,14 +133,15 @@ def _count_at(
 ) -> _Found:
     """Judge a number by what is told before and behind it."""
     length, value, plain, goes_on, refused_before, refused_after, doubts = reading
-    right = _chunks_after(folded, start + length)
+    end = start + length
+    # To a space, so that no word is cut.
+    stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
+    right = folded[end : stop if stop > 0 else end + WINDOW].split(" ")
     if goes_on and (
         len(right) < 3 or around.tells_after[right[1]] & goes_on or folded[start - 2].isdigit()
     ):
         reading = _read(folded, start, space, around)
-        length, value, plain, _, refused_before, refused_after, doubts = reading
-        right = _chunks_after(folded, start + length)
-    end = start + length
+        return _count_at(original, folded, start, space, reading, around)
     if not value:
         return None, end
     left = chunks_before(folded, start)
@@ -174,14 +175,14 @@ def _count_at(
 
 
 def _read(folded: str, start: int, space: int, around: Surroundings) -> Reading:
-    """Read a number with as many chunks as it may go on over, or else as it stands in the text."""
+    """Read a number with all chunks that it goes on over, or else as it stands in the text."""
     while 0 < space < start + around.longest_chunk and not folded[start - 2].isdigit():
         reading = around.numbers[folded[start - 1 : space]]
         following = folded.find(" ", space + 1, space + WINDOW)
         if reading is None or following < 0:
             break
         if not around.tells_after[folded[space + 1 : following]] & reading.goes_on:
-            return reading
+            return reading._replace(goes_on=0)
         space = following
     number = _read_in_place(folded, start, around)
     if number is None:
@@ -211,11 +212,6 @@ def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | No
 def _is_money(folded: str, start: int, around: Surroundings) -> bool:
     before = around.tokens_before(chunks_before(folded, start))
     return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
-
-
-def _chunks_after(folded: str, end: int) -> list[str]:
-    stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
-    return folded[end : stop if stop > 0 else end + WINDOW].split(" ")
 
 
 def _kind_before(left: list[str], met: int, around: Surroundings) -> tuple[str, str]:
