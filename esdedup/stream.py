@@ -14,15 +14,17 @@ is then settled as known.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from esdedup.corrections import Heard
 from esdedup.decide import decide
 from esdedup.linking import probe_of
-from esdedup.model import Candidate, Decision, Failure, Link, time_of
+from esdedup.model import Candidate, Decision, Failure, Link, Order, time_of
 from esdedup.outcomes import Outcome, Written, id_of, refused
 from esdedup.settings import Settings
 from esdedup.signing import Signed
@@ -41,57 +43,61 @@ SMALLEST_BATCH = 8
 class Unseen:
     """Documents written, or being written, that no search need show yet."""
 
-    ids: set[str] = field(default_factory=set)
-    _first: dict[str, Candidate] = field(default_factory=dict)  # key -> who had it first
-    _crowds: dict[str, list[Candidate]] = field(default_factory=dict)  # and where there are more
+    _documents: dict[str, tuple[Record, Link]] = field(default_factory=dict)
+    _latest: dict[str, str] = field(default_factory=dict)  # key -> the id of who came last with it
+    _crowds: dict[str, list[str]] = field(default_factory=dict)  # and where there are more, of all
+
+    @property
+    def ids(self) -> KeysView[str]:
+        return self._documents.keys()
 
     def add(self, record: Record, link: Link) -> None:
-        id_, signature = record.document.id, record.signature
-        candidate = Candidate(id_, {}, signature, record.order, link)
-        self.ids.add(id_)
-        for keys in signature.keys.values():
-            if self._first.keys().isdisjoint(keys):  # two of three documents
-                self._first.update(dict.fromkeys(keys, candidate))
-                continue
-            for key in keys:
-                first = self._first.setdefault(key, candidate)
-                if first is not candidate:
-                    self._crowds.setdefault(key, [first]).append(candidate)
+        id_ = record.document.id
+        self._documents[id_] = record, link
+        for keys in record.signature.keys.values():
+            for key in self._latest.keys() & keys:  # of two documents in three none
+                crowd = self._crowds.get(key)
+                if crowd is None:
+                    self._crowds[key] = [self._latest[key], id_]
+                else:
+                    crowd.append(id_)
+            self._latest.update(dict.fromkeys(keys, id_))
 
     def around(self, asked: Probe) -> tuple[list[Candidate], set[str]]:
         """What may attract the document, as the store would answer after a refresh; and what the
         document may attract."""
         before, after = [], set()
-        for candidate, shared, apart in self._sharing(asked):
-            if candidate.order > asked.order:
-                if not asked.reach or apart <= asked.reach:
-                    after.add(candidate.id)
+        for id_, shared in self._sharing(asked).items():
+            record, link = self._documents[id_]
+            if record.order > asked.order:
+                if _is_within(asked.reach, record.order, asked.order):
+                    after.add(id_)
             elif (
-                candidate.order < asked.order
-                and (not asked.window or apart <= asked.window)
-                and (candidate.link.attracts or not asked.attracting_only)
+                record.order < asked.order
+                and (link.attracts or not asked.attracting_only)
+                and _is_within(asked.window, record.order, asked.order)
             ):
-                before.append(candidate.sharing(shared))
+                before.append(Candidate(id_, shared, record.signature, record.order, link))
         return before, after
 
-    def _sharing(self, asked: Probe) -> Iterator[tuple[Candidate, dict[str, int], int]]:
-        """Who shares enough keys, which, and how far apart in time."""
-        found: dict[str, Candidate] = {}
-        counts: dict[str, dict[str, int]] = {}
+    def _sharing(self, asked: Probe) -> dict[str, dict[str, int]]:
+        """Who shares enough keys, and how many of each method."""
+        sharing: dict[str, dict[str, int]] = {}
         for method, keys in asked.keys.items():
-            if self._first.keys().isdisjoint(keys):
+            if self._latest.keys().isdisjoint(keys):
                 continue
-            for key in self._first.keys() & keys:
-                for candidate in self._crowds.get(key) or (self._first[key],):
-                    found[candidate.id] = candidate
-                    own = counts.setdefault(candidate.id, {})
-                    own[method] = own.get(method, 0) + 1
-        for id_, shared in counts.items():
-            candidate = found[id_]
-            enough = {m: n for m, n in shared.items() if n >= asked.needed[m]}
-            if enough:
-                apart = abs(time_of(candidate.order[0]) - time_of(asked.order[0]))
-                yield candidate, enough, apart
+            crowds = [
+                self._crowds.get(key) or (self._latest[key],) for key in self._latest.keys() & keys
+            ]
+            for id_, count in Counter(chain.from_iterable(crowds)).items():
+                if count >= asked.needed[method]:
+                    sharing.setdefault(id_, {})[method] = count
+        return sharing
+
+
+def _is_within(span: int, one: Order, other: Order) -> bool:
+    """Whether two places are no further apart in time; a span of 0 is no bound."""
+    return not span or abs(time_of(one[0]) - time_of(other[0])) <= span
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,9 +39,8 @@ def verify(
         return _verify_by_method(other, old, new, settings, found_by or {})
     if not len(old.shingles) or not len(new.shingles):
         return _verify_short(other, old, new, found_by or {})
-    a, b = distinct(old.shingles), distinct(new.shingles)
-    shared = count_shared(a, b)
-    overlap = MEASURES[settings.measure](shared, len(a), len(b))
+    shared, a, b = counted(old.shingles, new.shingles)
+    overlap = MEASURES[settings.measure](shared, a, b)
     numbers: tuple[NumberChange, ...] = ()
     verdict: Literal["duplicate", "update", "different"] = "different"
     reason = "overlap"
@@ -54,15 +53,15 @@ def verify(
         what, numbers = changed(old.numbers, new.numbers) if settings.number_check else ("", ())
         if numbers:
             verdict, reason = "update", what
-        elif is_extended(old, new, shared / len(a), min(needed, settings.min_overlap), settings):
+        elif is_extended(old, new, shared / a, min(needed, settings.min_overlap), settings):
             verdict, reason = "update", "extended"
     return Evidence(
         other=other,
         found_by=found_by or {},
         measure=settings.measure,
         overlap=overlap,
-        of_new=shared / len(b),
-        of_old=shared / len(a),
+        of_new=shared / b,
+        of_old=shared / a,
         thresholds={
             "min_overlap": needed,
             "max_collisions_by_chance": settings.max_collisions_by_chance,
@@ -84,9 +83,26 @@ def distinct(hashes: Hashes32) -> Hashes32:
 
 def count_shared(a: Hashes32, b: Hashes32) -> int:
     """How many of two sorted arrays of distinct hashes are in both."""
+    together = _merged(a, b)
+    return int(np.count_nonzero(together[1:] == together[:-1]))
+
+
+def _merged(a: Hashes32, b: Hashes32) -> Hashes32:
     together = np.concatenate([a, b])
     together.sort(kind="stable")  # two sorted runs: merged, not sorted anew
-    return int(np.count_nonzero(together[1:] == together[:-1]))
+    return together
+
+
+def counted(one: Hashes32, other: Hashes32) -> tuple[int, int, int]:
+    """How many distinct hashes are in both, in one and in the other: what two have in common is
+    counted twice when they are counted apart, and nothing has to be picked out."""
+    a, b = np.sort(one), np.sort(other)
+    of_one, of_other, of_any = _count_distinct(a), _count_distinct(b), _count_distinct(_merged(a, b))
+    return of_one + of_other - of_any, of_one, of_other
+
+
+def _count_distinct(in_order: Hashes32) -> int:
+    return int(np.count_nonzero(in_order[1:] != in_order[:-1])) + bool(len(in_order))
 
 
 def alike(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:

@@ -20,6 +20,9 @@ def changed(
     """What kind of statement changed, `numbers` or `names`, and how; nothing where none did."""
     if old == new:
         return "", ()
+    before, after = set(old), set(new)
+    if before <= after or after <= before:  # of copies cut at the end: nothing gave way to anything
+        return "", ()
     counts = changed_numbers(
         [one for one in old if one.kind != NAME], [one for one in new if one.kind != NAME]
     )

@@ -6,13 +6,17 @@ Of most articles nobody asks: a count is looked at when another article is nearl
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import overload
 
 import orjson
 
 from esdedup.numbers.facts import stated
 from esdedup.numbers.finding import NumberContext
+
+# `NumberContext.from_json` without a call of Python's own for every count.
+_from_row: Callable[[Sequence[str]], NumberContext] = partial(tuple.__new__, NumberContext)
 
 
 class LateNumbers(Sequence[NumberContext]):
@@ -45,6 +49,8 @@ class LateNumbers(Sequence[NumberContext]):
         return iter(self._read())
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, LateNumbers):
+            return self._read() == other._read()
         return isinstance(other, Sequence) and self._read() == tuple(other)
 
     def __hash__(self) -> int:
@@ -61,7 +67,7 @@ class WrittenNumbers(LateNumbers):
         self.json = json
 
     def _find(self) -> tuple[NumberContext, ...]:
-        return tuple(map(NumberContext.from_json, orjson.loads(self.json)))
+        return tuple(map(_from_row, orjson.loads(self.json)))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, WrittenNumbers) and self.json == other.json:
