@@ -9,7 +9,7 @@ import numpy as np
 
 from esdedup.corrections import NOTHING_HEARD, SAID, Heard
 from esdedup.methods import METHODS
-from esdedup.model import Candidate, Decision, Evidence, Order, Signature
+from esdedup.model import Candidate, Decision, Evidence, Order, Role, Signature
 from esdedup.settings import Settings
 from esdedup.verify import alike, verify
 
@@ -65,8 +65,8 @@ def decide(
     if heard.joins is not None:
         link = heard.joins[1]
         said = heard.evidence_joined()
-        joined = _decision(id_, "duplicate", link.group, link.story, said, checked)
-        return replace(joined, branch=True, method=SAID)
+        joined = _decision(id_, "duplicate", link.group, link.story, said, checked, branch=True)
+        return replace(joined, method=SAID)
     if settings.attract == "branches" and matches:
         story = _most_central(matches)[0].link.story
         matches = [pair for pair in matches if pair[0].link.story == story]
@@ -74,14 +74,12 @@ def decide(
     if duplicates:
         central = settings.attract == "branches"
         chosen, evidence = _most_central(duplicates) if central else min(duplicates, key=_closest)
-        decision = _decision(
-            id_, "duplicate", chosen.link.group, chosen.link.story, evidence, checked
-        )
-        is_direct = verdicts.get(chosen.link.group) == "duplicate" or (
-            heard.corrections.leads_part(chosen.id, chosen.link)
+        link = chosen.link
+        is_direct = verdicts.get(link.group) == "duplicate" or (
+            heard.corrections.leads_part(chosen.id, link)
         )
         branch = is_direct and _is_far(evidence, settings)
-        return replace(decision, branch=branch) if branch else decision
+        return _decision(id_, "duplicate", link.group, link.story, evidence, checked, branch=branch)
     if matches:
         chosen, evidence = max(matches, key=_latest_leader)
         return _decision(id_, "update", id_, chosen.link.story, evidence, checked)
@@ -122,22 +120,25 @@ def mutual(
 
 def _decision(
     id_: str,
-    role: str,
+    role: Role,
     group: str,
     story: str,
     chosen: Evidence,
     checked: Sequence[tuple[Candidate, Evidence]],
+    *,
+    branch: bool = False,
 ) -> Decision:
     others = [e for _, e in checked if e is not chosen]
     return Decision(
         id=id_,
-        role="duplicate" if role == "duplicate" else "update",
+        role=role,
         group=group,
         story=story,
         score=chosen.overlap,
         method="+".join(chosen.found_by),
         reason=chosen.reason,
         evidence=(chosen, *others),
+        branch=branch,
     )
 
 
@@ -176,6 +177,8 @@ def _most_central(
     Look-alike stories share a paragraph or a page here and there: one article that is nearest by
     chance must not outweigh several of another story. Of two matches it is always the closest.
     """
+    if len(matches) == 1:
+        return matches[0]
     ranked = sorted(matches, key=_closest)
     if len(ranked) < 3:
         return ranked[0]

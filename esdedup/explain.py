@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from esdedup.alignment import MAX_WORDS, Span, align
 from esdedup.corrections import NOTHING_SAID, Corrections
-from esdedup.linking import asked_keys
+from esdedup.linking import Questions
 from esdedup.methods import METHODS
 from esdedup.methods.batch import signed_text
 from esdedup.model import JSON, Evidence
@@ -137,7 +137,7 @@ def explain(
 
 def shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:
     """The collisions, for every method that signed both documents."""
-    mine, others = asked_keys(new.signature, settings), old.signature.keys
+    mine, others = Questions.of(settings).keys(new.signature), old.signature.keys
     return tuple(
         SharedKeys(
             method,

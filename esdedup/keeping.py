@@ -58,10 +58,11 @@ def is_by_time(settings: Settings) -> bool:
 
 def window_of(settings: Settings, lang: str | None = None, source: str | None = None) -> int:
     """How far before or after a document its candidates may lie, in microseconds; 0 is no bound."""
-    windows = _windows(settings.candidate_windows)
-    for name in (f"{_SOURCE}{(source or '').casefold()}", (lang or "").casefold()):
-        if windows and name in windows:
-            return windows[name]
+    if settings.candidate_windows:
+        windows = _windows(settings.candidate_windows)
+        for name in (f"{_SOURCE}{(source or '').casefold()}", (lang or "").casefold()):
+            if name in windows:
+                return windows[name]
     return round(settings.candidate_window * _DAY)
 
 

@@ -87,40 +87,59 @@ def enough(shared: Counter[str], settings: Settings) -> bool:
     return any(n >= METHODS[m].needed(settings) for m, n in shared.items())
 
 
-def asked_keys(signature: Signature, settings: Settings) -> Mapping[str, tuple[str, ...]]:
-    """The keys that a document asks with, without those that are known to be everywhere.
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What documents ask a store; what rests on its settings alone is worked out once for many."""
 
-    Not those of a method that is off: `backfill --only` may be adding them just now.
-    """
-    asked = {m: k for m, k in signature.keys.items() if m in settings.methods or m == "exact"}
-    for name, kept in signature.kept.items():
-        if name in settings.methods:
-            asked[name] = METHODS[name].asked(kept, settings)
-    hot = frozenset(settings.hot_keys)
-    if hot:
-        asked = {m: tuple(k for k in keys if k not in hot) for m, keys in asked.items()}
-    return {method: keys for method, keys in asked.items() if keys}
+    settings: Settings
+    asking: frozenset[str]  # methods
+    hot: frozenset[str]
+    needed: Mapping[str, int]
+    widest: int
+
+    @classmethod
+    def of(cls, settings: Settings) -> Questions:
+        # Not the keys of a method that is off: `backfill --only` may be adding them just now.
+        asking = frozenset([*settings.methods, "exact"])
+        needed = {name: METHODS[name].needed(settings) for name in asking}
+        return cls(settings, asking, frozenset(settings.hot_keys), needed, reach_of(settings))
+
+    def keys(self, signature: Signature) -> Mapping[str, tuple[str, ...]]:
+        """Those that a document asks with, without those that are known to be everywhere."""
+        asked = {name: keys for name, keys in signature.keys.items() if name in self.asking}
+        for name, kept in signature.kept.items():
+            if name in self.settings.methods:
+                asked[name] = METHODS[name].asked(kept, self.settings)
+        if self.hot:
+            asked = {m: tuple(k for k in keys if k not in self.hot) for m, keys in asked.items()}
+        return asked if all(asked.values()) else {m: keys for m, keys in asked.items() if keys}
+
+    def probe(
+        self, id_: str, signature: Signature, order: Order, source: str | None = None
+    ) -> Probe:
+        """The question for what may attract a document, or be attracted by it."""
+        return Probe(
+            id=id_,
+            keys=self.keys(signature),
+            needed=self.needed,
+            order=order,
+            window=window_of(self.settings, signature.lang, source),
+            widest=self.widest,
+            attracting_only=self.settings.attract != "all",
+        )
 
 
 def probe(
     id_: str, signature: Signature, order: Order, settings: Settings, source: str | None = None
 ) -> Probe:
-    """The question for what may attract a document, or be attracted by it."""
-    keys = asked_keys(signature, settings)
-    return Probe(
-        id=id_,
-        keys=keys,
-        needed={method: METHODS[method].needed(settings) for method in keys},
-        order=order,
-        window=window_of(settings, signature.lang, source),
-        widest=reach_of(settings),
-        attracting_only=settings.attract != "all",
-    )
+    return Questions.of(settings).probe(id_, signature, order, source)
 
 
-def probe_of(record: Record, settings: Settings) -> Probe:
-    document = record.document
-    return probe(document.id, record.signature, record.order, settings, document.source)
+def probes_of(records: Iterable[Record], settings: Settings) -> list[Probe]:
+    questions = Questions.of(settings)
+    return [
+        questions.probe(r.document.id, r.signature, r.order, r.document.source) for r in records
+    ]
 
 
 def settle(store: Store, dirty: Iterable[str], forced: Iterable[str] = ()) -> dict[str, Decision]:
@@ -159,7 +178,7 @@ def _wrong(
         if record.decision.role != "unprocessed"
     }
     ordered = sorted(records.values(), key=lambda r: r.order)
-    found = store.candidates_many([probe_of(r, store.settings) for r in ordered])
+    found = store.candidates_many(probes_of(ordered, store.settings))
     corrections = store.corrections
     places = places_of(store, corrections.others(records))
     keyless = _Keyless.of(store, ordered)
@@ -250,5 +269,5 @@ def _touched(
             ceased.add(id_)
         if is_forced or (now.group, now.story) != (was.group, was.story):
             moved.add(id_)
-    probes = [probe_of(r, store.settings) for r in attracting]
-    return store.followers(ceased) | store.later(probes) | store.corrections.others(moved)
+    later = store.later(probes_of(attracting, store.settings))
+    return store.followers(ceased) | later | store.corrections.others(moved)

@@ -20,8 +20,8 @@ from esdedup.corrections import heard
 from esdedup.decide import decide
 from esdedup.errors import EsdedupError
 from esdedup.failures import alone
-from esdedup.keeping import order_for, window_of
-from esdedup.linking import Window, asked_keys, places_of, probe, probe_of, settle
+from esdedup.keeping import order_for
+from esdedup.linking import Window, places_of, probe, probes_of, settle
 from esdedup.model import Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
@@ -293,17 +293,17 @@ class Deduplicator:
     def _decide(self, records: Sequence[Record]) -> list[Record]:
         """First guess for a batch: what the store has, and the batch itself, in their order."""
         ordered = sorted(records, key=lambda r: r.order)
-        found = self.store.candidates_many([probe_of(r, self.settings) for r in ordered])
+        asked = probes_of(ordered, self.settings)
+        found = self.store.candidates_many(asked)
         ids = {r.document.id for r in records}
         corrections = self.store.corrections
         places = dict(places_of(self.store, corrections.others(ids) - ids))
         window = Window(self.settings)
         decided = []
-        for record, stored in zip(ordered, found, strict=True):
+        for record, one, stored in zip(ordered, asked, found, strict=True):
             id_, signature, order = record.document.id, record.signature, record.order
             candidates = [c for c in stored if c.id not in ids]
-            span = window_of(self.settings, signature.lang, record.document.source)
-            candidates += window.candidates(asked_keys(signature, self.settings), order, span)
+            candidates += window.candidates(one.keys, order, one.window)
             said = heard(id_, order, corrections, places)
             decision = decide(id_, signature, candidates, self.settings, said)
             window.add(id_, signature, order, decision)
@@ -316,7 +316,7 @@ class Deduplicator:
         """Who leaned on documents that are about to be replaced by another version."""
         if not old or self.settings.attract == "all":
             return set()
-        probes = [probe_of(r, self.settings) for r in old if r.decision.link.attracts]
+        probes = probes_of((r for r in old if r.decision.link.attracts), self.settings)
         ids = [r.document.id for r in old]
         touched = self.store.followers(ids) | self.store.later(probes)
         return touched | self.store.corrections.others(ids)
@@ -327,7 +327,7 @@ class Deduplicator:
             return set()
         attracting = [r for r in records if r.decision.link.attracts]
         named = self.store.corrections.others(r.document.id for r in records)
-        return named | self.store.later([probe_of(r, self.settings) for r in attracting])
+        return named | self.store.later(probes_of(attracting, self.settings))
 
     def _settle(
         self, dirty: set[str], written: Iterable[str] = (), known: Iterable[str] = ()

@@ -15,7 +15,7 @@ from esdedup.corrections import heard
 from esdedup.decide import decide
 from esdedup.errors import StoreError
 from esdedup.keeping import window_of
-from esdedup.linking import Window, asked_keys, is_keyless, settle
+from esdedup.linking import Questions, Window, is_keyless, settle
 from esdedup.model import JSON, Decision, Link, Order
 from esdedup.stores import Record, Store
 
@@ -54,7 +54,8 @@ def changes(store: Store, progress: Progress = _silent) -> list[Change]:
 def changes_of(records: list[Record], store: Store, progress: Progress = _silent) -> list[Change]:
     """The same for records that may stand elsewhere in the order than they are stored."""
     records = sorted(records, key=lambda r: r.order)
-    window, corrections = Window(store.settings), store.corrections
+    window, questions = Window(store.settings), Questions.of(store.settings)
+    corrections = store.corrections
     places: dict[str, tuple[Order, Link]] = {}
     out = []
     for place, record in enumerate(records):
@@ -65,7 +66,7 @@ def changes_of(records: list[Record], store: Store, progress: Progress = _silent
             places[id_] = order, record.decision.link
             continue  # there is nothing to compare it by any more
         span = window_of(store.settings, signature.lang, record.document.source)
-        candidates = window.candidates(asked_keys(signature, store.settings), order, span)
+        candidates = window.candidates(questions.keys(signature), order, span)
         said = heard(id_, order, corrections, places)
         decision = decide(id_, signature, candidates, store.settings, said)
         window.add(id_, signature, order, decision)

@@ -23,7 +23,7 @@ from typing import Any
 
 from esdedup.corrections import Heard
 from esdedup.decide import decide
-from esdedup.linking import probe_of
+from esdedup.linking import probes_of
 from esdedup.model import Candidate, Decision, Failure, Link, Order, time_of
 from esdedup.outcomes import Outcome, Written, id_of, refused
 from esdedup.settings import Settings
@@ -44,8 +44,8 @@ class Unseen:
     """Documents written, or being written, that no search need show yet."""
 
     _documents: dict[str, tuple[Record, Link]] = field(default_factory=dict)
-    _latest: dict[str, str] = field(default_factory=dict)  # key -> the id of who came last with it
-    _crowds: dict[str, list[str]] = field(default_factory=dict)  # and where there are more, of all
+    _first: dict[str, str] = field(default_factory=dict)  # key -> the id of who had it first
+    _others: dict[str, list[str]] = field(default_factory=dict)  # and of who came later with it
 
     @property
     def ids(self) -> KeysView[str]:
@@ -55,13 +55,9 @@ class Unseen:
         id_ = record.document.id
         self._documents[id_] = record, link
         for keys in record.signature.keys.values():
-            for key in self._latest.keys() & keys:  # of two documents in three none
-                crowd = self._crowds.get(key)
-                if crowd is None:
-                    self._crowds[key] = [self._latest[key], id_]
-                else:
-                    crowd.append(id_)
-            self._latest.update(dict.fromkeys(keys, id_))
+            for key in keys:
+                if self._first.setdefault(key, id_) is not id_:
+                    self._others.setdefault(key, []).append(id_)
 
     def around(self, asked: Probe) -> tuple[list[Candidate], set[str]]:
         """What may attract the document, as the store would answer after a refresh; and what the
@@ -84,12 +80,11 @@ class Unseen:
         """Who shares enough keys, and how many of each method."""
         sharing: dict[str, dict[str, int]] = {}
         for method, keys in asked.keys.items():
-            if self._latest.keys().isdisjoint(keys):
+            if self._first.keys().isdisjoint(keys):  # two documents in three
                 continue
-            crowds = [
-                self._crowds.get(key) or (self._latest[key],) for key in self._latest.keys() & keys
-            ]
-            for id_, count in Counter(chain.from_iterable(crowds)).items():
+            first = filter(None, map(self._first.get, keys))
+            others = filter(None, map(self._others.get, keys))
+            for id_, count in Counter(chain(first, *others)).items():
                 if count >= asked.needed[method]:
                     sharing.setdefault(id_, {})[method] = count
         return sharing
@@ -219,7 +214,7 @@ class Stream:
 
     def _decide(self, records: Sequence[Record], unseen: Unseen) -> tuple[list[Record], set[str]]:
         """The records with their decisions, and whom they may attract of those before."""
-        asked = [probe_of(r, self._settings) for r in records]
+        asked = probes_of(records, self._settings)
         heard = Heard(self._store.corrections)
         attracting, decided = [], []
         touched: set[str] = set()

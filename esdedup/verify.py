@@ -45,9 +45,10 @@ def verify(
     verdict: Literal["duplicate", "update", "different"] = "different"
     reason = "overlap"
     needed = needed_overlap(old, new, settings)
-    with_lead = needed_with_lead(settings)
-    if with_lead < overlap <= needed and begin_alike(old, new):
-        needed = with_lead
+    if overlap <= needed:
+        with_lead = needed_with_lead(settings)
+        if with_lead < overlap and begin_alike(old, new):
+            needed = with_lead
     if overlap > needed:
         verdict = "duplicate"
         what, numbers = changed(old.numbers, new.numbers) if settings.number_check else ("", ())
@@ -96,9 +97,11 @@ def _merged(a: Hashes32, b: Hashes32) -> Hashes32:
 def counted(one: Hashes32, other: Hashes32) -> tuple[int, int, int]:
     """How many distinct hashes are in both, in one and in the other: what two have in common is
     counted twice when they are counted apart, and nothing has to be picked out."""
-    a, b = np.sort(one), np.sort(other)
-    of_one, of_other, of_any = _count_distinct(a), _count_distinct(b), _count_distinct(_merged(a, b))
-    return of_one + of_other - of_any, of_one, of_other
+    a, b = one.copy(), other.copy()
+    a.sort()
+    b.sort()
+    of_one, of_other = _count_distinct(a), _count_distinct(b)
+    return of_one + of_other - _count_distinct(_merged(a, b)), of_one, of_other
 
 
 def _count_distinct(in_order: Hashes32) -> int:
@@ -135,8 +138,7 @@ def needed_overlap(old: Signature, new: Signature, settings: Settings) -> float:
     A long article that quotes less than half of a short one is neither its copy nor its update.
     """
     ratio = settings.extended_ratio
-    shorter, longer = sorted((old.words, new.words))
-    if ratio and longer > ratio * shorter:
+    if ratio and max(old.words, new.words) > ratio * min(old.words, new.words):
         return max(settings.min_overlap, _HALF)
     return settings.min_overlap
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from esdedup.errors import InputError, SettingsError
-from esdedup.linking import Window, asked_keys
+from esdedup.linking import Questions, Window
 from esdedup.methods import DISTANCES
 from esdedup.model import Decision, Document, Failure
 from esdedup.pipeline import Deduplicator
@@ -112,14 +112,15 @@ class Ours:
     def likenesses(self, items: Sequence[Item]) -> Iterator[Likeness]:
         """Pairs that share keys enough to be candidates, verified; all documents attract."""
         settings = replace(self.settings, attract="all", candidate_window=0.0)
-        window, places = Window(settings), {item.id: i for i, item in enumerate(items)}
+        window, questions = Window(settings), Questions.of(settings)
+        places = {item.id: i for i, item in enumerate(items)}
         # A distance is less for what is closer.
         sign = -1.0 if settings.verified_by in DISTANCES else 1.0
         for place, item in enumerate(signed(undated(items), settings)):
             if isinstance(item, Failure):
                 continue
             id_, signature, order = item.document.id, item.signature, (place, item.document.id)
-            for found in window.candidates(asked_keys(signature, settings), order):
+            for found in window.candidates(questions.keys(signature), order):
                 evidence = verify(found.id, found.signature, signature, settings, found.shared)
                 reported = evidence.verdict != "different"
                 yield Likeness(places[found.id], place, sign * evidence.overlap, reported)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from esdedup.evaluate.detectors import Item, signed, undated
-from esdedup.linking import asked_keys, enough
+from esdedup.linking import Questions, enough
 from esdedup.settings import Settings
 from esdedup.signing import Signed
 from esdedup.verify import count_shared, distinct, jaccard
@@ -32,7 +32,8 @@ class Bin:
 def measured(items: Sequence[Item], settings: Settings, *, seed: int = 0) -> list[Bin]:
     """Over all pairs, or a sample drawn evenly where there are very many."""
     ready = [s for s in signed(undated(items), settings) if isinstance(s, Signed)]
-    keys = [asked_keys(s.signature, settings) for s in ready]
+    questions = Questions.of(settings)
+    keys = [questions.keys(s.signature) for s in ready]
     sets = [distinct(s.signature.shingles) for s in ready]
     pairs, candidates = Counter[int](), Counter[int]()
     for a, b in _drawn(len(ready), seed):

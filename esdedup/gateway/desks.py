@@ -26,7 +26,7 @@ from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
 from esdedup.gateway import enriching
 from esdedup.gateway.bulk import Operation
 from esdedup.gateway.callers import CallerStore
-from esdedup.linking import probe_of
+from esdedup.linking import probes_of
 from esdedup.model import JSON, Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.readers.records import FieldMap
@@ -166,7 +166,7 @@ class Desk:
             (i for i, r in enumerate(records) if r.decision.role != "unprocessed"),
             key=lambda i: records[i].order,
         )
-        asked, heard = [probe_of(records[i], settings) for i in places], Heard(corrections)
+        asked, heard = probes_of((records[i] for i in places), settings), Heard(corrections)
         found = self.store.candidates_many(asked)
         decided, attracting = list(records), []
         hidden = unseen | plan.ids
