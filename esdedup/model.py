@@ -69,7 +69,7 @@ class Document:
             out["published"] = iso(self.published)
         if self.html is not None:
             out["html"] = base64.b64encode(self.html).decode("ascii")
-        return {**dict(self.extra), **out}
+        return {**self.extra, **out} if self.extra else out
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -412,13 +412,16 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+_PACKED = np.dtype("<u4")
+
+
 def pack(hashes: Hashes32) -> bytes:
     """Little-endian 32-bit words, in text order."""
-    return hashes.astype("<u4", copy=False).tobytes()
+    return hashes.astype(_PACKED, copy=False).tobytes()
 
 
 def unpack(blob: bytes) -> Hashes32:
-    return np.frombuffer(blob, dtype="<u4").astype(np.uint32, copy=False)
+    return np.frombuffer(blob, _PACKED).astype(np.uint32, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ written or nothing of them; running the same input again changes nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
@@ -231,7 +231,7 @@ class Deduplicator:
 
     def _steps(self) -> Steps:
         return Steps(
-            record=self._record,
+            records=self._records,
             is_dropped=self._is_dropped,
             keep_failures=self._keep_failures,
             settle=self._settle,
@@ -244,7 +244,7 @@ class Deduplicator:
         signed = [item for item in items if isinstance(item, Signed)]
         failures = [item for item in items if isinstance(item, Failure)]
         there = self.store.get_many(id_of(item) for item in items)
-        records = [self._record(s, there.get(s.document.id)) for s in signed]
+        records = self._records(signed, there)
         fresh = [r for r in records if not _is_unchanged(r, there.get(r.document.id))]
         decided = self._decide(fresh)
         stored = [r for r in decided if not self._is_dropped(r, there)]
@@ -278,13 +278,21 @@ class Deduplicator:
             *(self._write_part(again) if again else ()),
         ]
 
-    def _record(self, signed: Signed, there: Record | None) -> Record:
+    def _records(self, signed: Iterable[Signed], there: Mapping[str, Record]) -> list[Record]:
+        """Each with the decision of a document that meets nobody."""
+        pinned = self.store.corrections.pinned
+        return [self._record(one, there.get(one.document.id), pinned) for one in signed]
+
+    def _record(self, signed: Signed, there: Record | None, pinned: Set[str]) -> Record:
         first_seen = there.first_seen if there else self._clock.now()
-        document = _without_page(signed.document)
-        order = self._order(document, signed.signature.words, first_seen)
-        undecided = Decision(document.id, "original", document.id, document.id)
+        document, signature = _without_page(signed.document), signed.signature
+        id_ = document.id
+        order = order_for(
+            document, signature.words, first_seen, self.settings, pinned=id_ in pinned
+        )
         version = there.version if there else None
-        return Record(document, signed.signature, order, first_seen, undecided, version)
+        alone = Decision(id_, "original", id_, id_)
+        return Record(document, signature, order, first_seen, alone, version)
 
     def _order(self, document: Document, words: int, first_seen: int) -> Order:
         pinned = document.id in self.store.corrections.pinned

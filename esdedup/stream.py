@@ -99,7 +99,7 @@ def _is_within(span: int, one: Order, other: Order) -> bool:
 class Steps:
     """What a stream needs of the pipeline around it."""
 
-    record: Callable[[Signed, Record | None], Record]
+    records: Callable[[Iterable[Signed], dict[str, Record]], list[Record]]
     is_dropped: Callable[[Record, dict[str, Record]], bool]
     keep_failures: Callable[[Sequence[Failure], dict[str, Record]], None]
     settle: Callable[[set[str], Iterable[str]], dict[str, Decision]]
@@ -207,7 +207,7 @@ class Stream:
             if self._store.get_many(ids):
                 return None
             self._asks_first = False
-        records = [self._steps.record(s, None) for s in items if isinstance(s, Signed)]
+        records = self._steps.records((s for s in items if isinstance(s, Signed)), {})
         decided, touched = self._decide(sorted(records, key=lambda r: r.order), stretch.unseen)
         stored = [r for r in decided if not self._steps.is_dropped(r, {})]
         return _Batch(items, decided, stored, touched)
@@ -219,15 +219,17 @@ class Stream:
         attracting, decided = [], []
         touched: set[str] = set()
         found = self._store.candidates_many(asked)
-        for record, one, shown in zip(records, asked, found, strict=True):
-            candidates = [c for c in shown if c.id not in unseen.ids]
-            before, after = unseen.around(one)
-            candidates += before
-            decision = decide(one.id, record.signature, candidates, self._settings, heard)
-            decided.append(record.with_decision(decision))
-            if self._steps.is_dropped(decided[-1], {}):
+        for alone, one, shown in zip(records, asked, found, strict=True):
+            candidates, after = unseen.around(one)
+            candidates += (c for c in shown if c.id not in unseen.ids)
+            record = alone
+            if candidates:
+                decision = decide(one.id, alone.signature, candidates, self._settings, heard)
+                record = alone.with_decision(decision)
+            decided.append(record)
+            if self._steps.is_dropped(record, {}):
                 continue
-            link = decision.link
+            link = record.decision.link
             if link.attracts and self._settings.attract != "all":
                 attracting.append(one)
                 touched |= after

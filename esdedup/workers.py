@@ -56,36 +56,31 @@ class _Chunk:
     """Items in their order; only the documents among them are worked on."""
 
     items: list[Document | Failure] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    has_pages: bool = False
     weight: int = 0
     size: int = 0
 
-    @property
-    def documents(self) -> list[Document]:
-        return [item for item in self.items if isinstance(item, Document)]
-
-    @property
-    def has_pages(self) -> bool:
-        return any(document.html is not None for document in self.documents)
-
     def add(self, item: Document | Failure, page_weight: int) -> None:
-        is_page = isinstance(item, Document) and item.html is not None
         self.items.append(item)
-        self.weight += page_weight if is_page else 1
+        if isinstance(item, Failure):
+            self.weight += 1
+            self.size += _size(item.document) if item.document is not None else 0
+            return
+        self.documents.append(item)
+        self.has_pages |= item.html is not None
+        self.weight += 1 if item.html is None else page_weight
         self.size += _size(item)
 
     def merged(
         self, results: Iterable[S | Failure], join: Callable[[Document, S], R]
     ) -> list[R | Failure]:
         """Results in the places of their documents, failures where they were."""
-        rest = iter(results)
-        out: list[R | Failure] = []
-        for item in self.items:
-            if isinstance(item, Failure):
-                out.append(item)
-            else:
-                done = next(rest)
-                out.append(done if isinstance(done, Failure) else join(item, done))
-        return out
+        done = (
+            result if isinstance(result, Failure) else join(document, result)
+            for document, result in zip(self.documents, results, strict=True)
+        )
+        return [item if isinstance(item, Failure) else next(done) for item in self.items]
 
 
 class Workers(Generic[R]):
@@ -277,9 +272,8 @@ def _chunks(items: Iterable[Document | Failure], sizes: Iterator[int]) -> Iterat
         yield part
 
 
-def _size(item: Document | Failure) -> int:
-    document = item.document if isinstance(item, Failure) else item
-    return len(document.text) + len(document.html or b"") if document is not None else 0
+def _size(document: Document) -> int:
+    return len(document.text) + len(document.html or b"")
 
 
 def _start_pool(count: int, function: Function[R], settings: Settings, pages: bool) -> Any:

@@ -27,9 +27,9 @@ from esdedup.stores.connection import (
     Target,
     _error_of,
     _Later,
-    _lines,
     _refusal,
     _tls_message,
+    lines,
 )
 
 # About the message, the client or the way it came; not about who sent it.
@@ -125,8 +125,8 @@ class Cluster:
         body: Any,
     ) -> Any:
         headers, data = {}, None
-        if isinstance(body, list | tuple):
-            data, headers["content-type"] = _lines(body), "application/x-ndjson"
+        if isinstance(body, bytes | list | tuple):
+            data, headers["content-type"] = lines(body), "application/x-ndjson"
         elif body is not None:
             data, headers["content-type"] = encoded(body), "application/json"
         if params:

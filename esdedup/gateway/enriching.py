@@ -140,7 +140,9 @@ def record_of(
 ) -> Record:
     """Not decided yet; of an article without a text a place of its own, for good."""
     if isinstance(signed, Signed):
-        return deduplicator._record(signed, draft.old)
+        there = {signed.document.id: draft.old} if draft.old else {}
+        (record,) = deduplicator._records([signed], there)
+        return record
     first_seen = draft.old.first_seen if draft.old else deduplicator._clock.now()
     own = {k: v for k, v in draft.source.items() if k != "dedup"}
     published = moment(names.take(own, "published"))

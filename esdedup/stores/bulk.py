@@ -16,16 +16,15 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 from esdedup.stores import WriteReport
-from esdedup.stores.connection import Connection
+from esdedup.stores.connection import Connection, lines
 
 _DOCUMENTS = 1_000
 _BYTES = 8 << 20
-# A signature with its keys and shingles, roughly; only the size of texts differs much.
-_BYTES_OF_SIGNATURE = 4_000
 _ANSWER = "items.*.status,items.*.result,items.*.error"
 _PASSING = (429, 500, 502, 503, 504)
 # A queue that is full now may have room the next moment, and others wait for it as well.
@@ -35,15 +34,15 @@ _LONGEST_PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One document to write: the line that says what to do, and the line with its content."""
+    """One document to write: the line that says what to do, and the line with its content, as they
+    are sent."""
 
     id: str
-    line: JSON
-    source: JSON | None = None
+    lines: bytes
 
-    @property
-    def size(self) -> int:
-        return len(str((self.source or {}).get("text", ""))) + _BYTES_OF_SIGNATURE
+    @classmethod
+    def of(cls, id_: str, line: JSON, source: JSON | None = None) -> Self:
+        return cls(id_, lines([line] if source is None else [line, source]))
 
 
 @dataclass(slots=True)
@@ -82,10 +81,10 @@ def write(connection: Connection, actions: Sequence[Action]) -> Written:
 
 def _send(connection: Connection, actions: Sequence[Action], written: Written) -> list[Action]:
     """One request; returns what is to be sent again."""
-    lines = [line for a in actions for line in (a.line, a.source) if line is not None]
+    body = b"".join([action.lines for action in actions])
     # Where a primary is missing the server waits a whole minute unless told otherwise. In the
     # path, since the client of OpenSearch takes a parameter `timeout` for its own.
-    answer = connection.send("POST", f"/_bulk?timeout=10s&filter_path={_ANSWER}", body=lines)
+    answer = connection.send("POST", f"/_bulk?timeout=10s&filter_path={_ANSWER}", body=body)
     again = []
     for action, item in zip(actions, answer["items"], strict=True):
         ((verb, result),) = item.items()
@@ -134,7 +133,7 @@ def _parts(actions: Sequence[Action]) -> Iterator[list[Action]]:
     size = 0
     for action in actions:
         part.append(action)
-        size += action.size
+        size += len(action.lines)
         if len(part) >= _DOCUMENTS or size >= _BYTES:
             yield part
             part, size = [], 0

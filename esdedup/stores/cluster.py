@@ -388,7 +388,7 @@ class ClusterStore:
         """New documents are created, replaced ones only where their version is the one read."""
         now = iso(datetime.now(UTC))
         return self.write(
-            [Action(r.document.id, self._put_line(r), bodies.source_of(r, now)) for r in records]
+            [Action.of(r.document.id, self._put_line(r), bodies.source_of(r, now)) for r in records]
         )
 
     def _put_line(self, record: Record) -> JSON:
@@ -411,7 +411,7 @@ class ClusterStore:
         for record, decision in changes:
             id_ = record.document.id
             partial = {"doc": {"dedup": bodies.link_fields(decision, now)}}
-            actions.append(Action(id_, {"update": _conditional(id_, record.version)}, partial))
+            actions.append(Action.of(id_, {"update": _conditional(id_, record.version)}, partial))
         report = self.write(actions)
         if report.failures:
             id_, reason = next(iter(report.failures.items()))
@@ -424,7 +424,7 @@ class ClusterStore:
         for record in records:
             id_ = record.document.id
             partial = {"doc": {"dedup": bodies.rewritten_fields(record, now)}}
-            actions.append(Action(id_, {"update": _conditional(id_, record.version)}, partial))
+            actions.append(Action.of(id_, {"update": _conditional(id_, record.version)}, partial))
         return self.write(actions)
 
     def delete(self, ids: Iterable[str]) -> set[str]:
@@ -433,7 +433,7 @@ class ClusterStore:
         there = self.get_many(wanted)
         self.write(
             [
-                Action(id_, {"delete": {"_index": r.version.index, "_id": id_}})
+                Action.of(id_, {"delete": {"_index": r.version.index, "_id": id_}})
                 for id_, r in there.items()
             ]
         )

@@ -121,9 +121,9 @@ class Connection:
         path: str,
         *,
         params: Mapping[str, Any] | None = None,
-        body: JSON | Sequence[JSON] | None = None,
+        body: JSON | Sequence[JSON] | bytes | None = None,
     ) -> Any:
-        """One request; a sequence of bodies is sent as NDJSON."""
+        """One request; a sequence of bodies is sent as NDJSON, and bytes are that already."""
         begun = time.monotonic()
         pause = _FIRST_PAUSE
         while True:
@@ -232,12 +232,14 @@ def _elasticsearch(target: Target) -> Connection:
         def json_loads(self, data: bytes) -> Any:
             return decoded(data)
 
+    quick = Quick()
     options: dict[str, Any] = {
         "request_timeout": target.request_seconds,
         "max_retries": 0,  # tried again by `send`, with pauses
         "opaque_id": OPAQUE_ID,
         "http_compress": False,
-        "serializers": {"application/json": Quick()},
+        # The client's own for lines copies what is bytes already, twice.
+        "serializers": {"application/json": quick, "application/x-ndjson": quick},
     }
     if target.cloud_id:
         options["cloud_id"] = target.cloud_id
@@ -253,8 +255,8 @@ def _elasticsearch(target: Target) -> Connection:
 
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
         headers = {"Accept": "application/json"}
-        if isinstance(body, list | tuple):
-            body, headers["Content-Type"] = _lines(body), "application/x-ndjson"
+        if isinstance(body, bytes | list | tuple):
+            body, headers["Content-Type"] = lines(body), "application/x-ndjson"
         elif body is not None:
             body, headers["Content-Type"] = encoded(body), "application/json"
         try:
@@ -312,8 +314,8 @@ def _opensearch(target: Target) -> Connection:
 
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
         headers = {}
-        if isinstance(body, list | tuple):
-            body, headers["content-type"] = _lines(body), "application/x-ndjson"
+        if isinstance(body, bytes | list | tuple):
+            body, headers["content-type"] = lines(body), "application/x-ndjson"
         elif body is not None:
             body = encoded(body)
         try:
@@ -332,7 +334,10 @@ def _opensearch(target: Target) -> Connection:
     return Connection("opensearch", target, perform, client.close)
 
 
-def _lines(bodies: Sequence[JSON]) -> bytes:
+def lines(bodies: bytes | Sequence[JSON]) -> bytes:
+    """NDJSON; what is bytes is that already."""
+    if isinstance(bodies, bytes):
+        return bodies
     return b"".join([encoded(body) + b"\n" for body in bodies])
 
 

@@ -241,7 +241,7 @@ class ExistingIndex:
     @staticmethod
     def update(id_: str, version: Version, dedup: JSON) -> Action:
         """A partial update of our object, where the document is still the one that was read."""
-        return Action(id_, {"update": _conditional(id_, version)}, {"doc": {"dedup": dedup}})
+        return Action.of(id_, {"update": _conditional(id_, version)}, {"doc": {"dedup": dedup}})
 
     # --- state of a run ------------------------------------------------------------------------
 

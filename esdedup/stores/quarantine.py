@@ -30,7 +30,7 @@ class Quarantine:
         self._make()
         now = iso(datetime.now(UTC))
         actions = [
-            Action(
+            Action.of(
                 f.id,
                 {"index": {"_index": self.index, "_id": _entry_id(f.id)}},
                 {**f.to_json(), "at": now, "document": f.document and f.document.to_json()},
@@ -67,7 +67,7 @@ class Quarantine:
             self._exists = self._is_there()
         if wanted and self._exists:
             actions = [
-                Action(id_, {"delete": {"_index": self.index, "_id": _entry_id(id_)}})
+                Action.of(id_, {"delete": {"_index": self.index, "_id": _entry_id(id_)}})
                 for id_ in wanted
             ]
             bulk.write(self.connection, actions)

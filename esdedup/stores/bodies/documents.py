@@ -32,10 +32,11 @@ from esdedup.stores.bodies.mapping import KEY_FIELDS
 
 def source_of(record: Record, now: str) -> JSON:
     """What is stored: the article's own fields as they came, and ours in `dedup`."""
-    own = record.document.to_json()
-    own.pop("id")
-    own.pop("html", None)
-    return {**own, "dedup": dedup_fields(record, now)}
+    source = record.document.to_json()
+    del source["id"]
+    source.pop("html", None)
+    source["dedup"] = dedup_fields(record, now)
+    return source
 
 
 def dedup_fields(record: Record, now: str) -> JSON:
