@@ -84,24 +84,21 @@ def distinct(hashes: Hashes32) -> Hashes32:
 
 def count_shared(a: Hashes32, b: Hashes32) -> int:
     """How many of two sorted arrays of distinct hashes are in both."""
-    together = _merged(a, b)
-    return int(np.count_nonzero(together[1:] == together[:-1]))
-
-
-def _merged(a: Hashes32, b: Hashes32) -> Hashes32:
     together = np.concatenate([a, b])
     together.sort(kind="stable")  # two sorted runs: merged, not sorted anew
-    return together
+    return int(np.count_nonzero(together[1:] == together[:-1]))
 
 
 def counted(one: Hashes32, other: Hashes32) -> tuple[int, int, int]:
     """How many distinct hashes are in both, in one and in the other: what two have in common is
     counted twice when they are counted apart, and nothing has to be picked out."""
-    a, b = one.copy(), other.copy()
+    together = np.concatenate([one, other])
+    a, b = together[: len(one)], together[len(one) :]
     a.sort()
     b.sort()
     of_one, of_other = _count_distinct(a), _count_distinct(b)
-    return of_one + of_other - _count_distinct(_merged(a, b)), of_one, of_other
+    together.sort(kind="stable")  # two sorted runs: merged, not sorted anew
+    return of_one + of_other - _count_distinct(together), of_one, of_other
 
 
 def _count_distinct(in_order: Hashes32) -> int:

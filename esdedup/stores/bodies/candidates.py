@@ -130,6 +130,7 @@ def gathering_search(
     filters = gathered_moments(probes, later=later)
     if not later and probes[0].attracting_only:
         filters.append({"term": {"dedup.attracts": True}})
+    # In their order: the same 20,000 as they come took both servers nearly twice as long.
     shared = [{"terms": {field: sorted(keys)}} for field, keys in terms.items()]
     filters.append({"bool": {"should": shared, "minimum_should_match": 1}})
     return {
@@ -165,6 +166,9 @@ def gathered(
             for number, count in counts.items():
                 if count >= probe.needed[method]:
                     shared.setdefault(number, {})[method] = count
+        if not shared:
+            yield []
+            continue
         span, time = probe.reach if later else probe.window, time_of(probe.order[0])
         yield [
             (hits[number], counts)
