@@ -56,7 +56,7 @@ class Unseen:
         self._documents[id_] = record, link
         for keys in record.signature.keys.values():
             for key in keys:
-                if self._first.setdefault(key, id_) is not id_:
+                if self._first.setdefault(key, id_) != id_:
                     self._others.setdefault(key, []).append(id_)
 
     def around(self, asked: Probe) -> tuple[list[Candidate], set[str]]:

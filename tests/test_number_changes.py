@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from esdedup.numbers import NumberContext, changed, changed_numbers
 from esdedup.numbers.changes import MAX_VALUES, MEASURES, REFERENCES, stem
+from esdedup.numbers.names import NAME, changed_names
 from esdedup.numbers.reading import scaled
 
 Place = tuple[str, ...]
@@ -114,3 +115,31 @@ def test_the_slow_judge_finds_the_same_changes(
 @given(TEXTS)
 def test_what_states_the_same_did_not_change(numbers: list[NumberContext]) -> None:
     assert changed(tuple(numbers), tuple(numbers)) == ("", ())
+
+
+STATED = st.lists(
+    COUNTS | st.builds(NumberContext, st.sampled_from(["Van", "Izmir", "New York"]), st.just(NAME),
+                       SOME_WORDS, SOME_WORDS),
+    max_size=8,
+)  # fmt: skip
+
+
+@st.composite
+def cut_or_continued(draw: st.DrawFn) -> tuple[list[NumberContext], list[NumberContext]]:
+    """A text and what is left of it, or the other way round; or any other text."""
+    whole = draw(STATED)
+    part = [one for one in whole if draw(st.booleans())]
+    return draw(st.sampled_from([(whole, part), (part, whole), (whole, draw(STATED))]))
+
+
+@given(cut_or_continued())
+def test_counts_go_before_names_and_what_was_cut_gave_way_to_nothing(
+    versions: tuple[list[NumberContext], list[NumberContext]],
+) -> None:
+    old, new = versions
+    counts = changed_numbers(*([one for one in v if one.kind != NAME] for v in versions))
+    names = changed_names(old, new)
+    expected = ("numbers", counts) if counts else ("names", names) if names else ("", ())
+    assert changed(old, new) == expected
+    if set(old) <= set(new) or set(new) <= set(old):
+        assert expected == ("", ())

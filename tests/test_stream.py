@@ -67,5 +67,19 @@ def test_unseen_documents_are_found_as_a_store_would_find_them(
         assert shown_after == {o.document.id for o, _ in near if o.order > one.order}
 
 
+def test_of_two_versions_the_later_is_found_once() -> None:
+    unseen = Unseen()
+    first, second = record(1, 0, {"a", "b"}, {"a"}), record(1, 1, {"b", "c"}, {"a"})
+    for version in (first, second):
+        unseen.add(version, version.decision.link)
+    asked = record(2, 2, {"b", "c"}, {"f"})
+    probe = Probe(asked.document.id, asked.signature.keys, NEEDED, asked.order)
+    (found,), after = unseen.around(probe)
+    assert (found.id, found.order, found.signature) == ("d1", second.order, second.signature)
+    assert found.shared == {"sketch": 2}
+    assert not after
+    assert unseen.ids == {"d1"}
+
+
 def _attracts(link: Link) -> bool:
     return link.role != "duplicate" or link.branch

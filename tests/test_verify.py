@@ -16,7 +16,7 @@ from esdedup.model import Signature
 from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
 from esdedup.settings.signing import Measure
-from esdedup.verify import alike, count_shared, dice_with_each, verify
+from esdedup.verify import alike, count_shared, counted, dice_with_each, verify
 
 PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")
 MORE_PEOPLE = NumberContext("17", "count", "coastguard said", "people killed ferry")
@@ -50,6 +50,14 @@ def test_shared_hashes_are_the_intersection(a: set[int], b: set[int]) -> None:
 
 
 _few_hashes = st.lists(st.integers(0, 2**32 - 1) | st.integers(0, 9), max_size=12)
+
+
+@given(_few_hashes, _few_hashes)
+def test_distinct_hashes_are_counted_as_in_sets(one: list[int], other: list[int]) -> None:
+    arrays = [np.array(hashes, np.uint32) for hashes in (one, other)]
+    a, b = set(one), set(other)
+    assert counted(*arrays) == (len(a & b), len(a), len(b))
+    assert [array.tolist() for array in arrays] == [one, other], "left as they were"
 
 
 @given(_few_hashes, st.lists(_few_hashes, max_size=5))
