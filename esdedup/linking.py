@@ -106,13 +106,22 @@ class Questions:
 
     def keys(self, signature: Signature) -> Mapping[str, tuple[str, ...]]:
         """Those that a document asks with, without those that are known to be everywhere."""
-        asked = {name: keys for name, keys in signature.keys.items() if name in self.asking}
-        for name, kept in signature.kept.items():
-            if name in self.settings.methods:
-                asked[name] = METHODS[name].asked(kept, self.settings)
+        asked = signature.keys
+        if not self.asking.issuperset(asked):
+            asked = {name: keys for name, keys in asked.items() if name in self.asking}
+        if signature.kept:
+            asked = {**asked, **self._made_of(signature.kept)}
         if self.hot:
             asked = {m: tuple(k for k in keys if k not in self.hot) for m, keys in asked.items()}
         return asked if all(asked.values()) else {m: keys for m, keys in asked.items() if keys}
+
+    def _made_of(self, kept: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+        """The keys of methods that store fewer than a document asks with."""
+        return {
+            name: METHODS[name].asked(text, self.settings)
+            for name, text in kept.items()
+            if name in self.settings.methods
+        }
 
     def probe(
         self, id_: str, signature: Signature, order: Order, source: str | None = None

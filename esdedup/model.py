@@ -379,7 +379,9 @@ def order_of(published: datetime | None, first_seen: int, id_: str) -> Order:
 
 
 def place_of(rank: int, time: int) -> int:
-    return (rank << _TIME_BITS) + max(-_HALF, min(time, _HALF - 1))
+    if not -_HALF <= time < _HALF:
+        time = max(-_HALF, min(time, _HALF - 1))
+    return (rank << _TIME_BITS) + time
 
 
 def rank_of(place: int) -> int:

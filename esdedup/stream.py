@@ -266,7 +266,10 @@ class Stream:
             failures={f.id: f for f in failures},
             there={},
         )
-        return [done.outcome(item) for item in batch.items if id_of(item) not in report.conflicts]
+        items = batch.items
+        if report.conflicts:
+            items = [item for item in items if id_of(item) not in report.conflicts]
+        return list(map(done.outcome, items))
 
     def _end_stretch(self, landed: Sequence[Outcome] = ()) -> list[Outcome]:
         """See whether what was decided holds, settle what it touched, begin anew."""
