@@ -291,8 +291,8 @@ class Deduplicator:
             document, signature.words, first_seen, self.settings, pinned=id_ in pinned
         )
         version = there.version if there else None
-        alone = Decision(id_, "original", id_, id_)
-        return Record(document, signature, order, first_seen, alone, version)
+        original = Decision(id_, "original", id_, id_)
+        return Record(document, signature, order, first_seen, original, version)
 
     def _order(self, document: Document, words: int, first_seen: int) -> Order:
         pinned = document.id in self.store.corrections.pinned
