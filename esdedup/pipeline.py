@@ -21,7 +21,7 @@ from esdedup.decide import decide
 from esdedup.errors import EsdedupError
 from esdedup.failures import alone
 from esdedup.keeping import order_for
-from esdedup.linking import Window, places_of, probe, probes_of, settle
+from esdedup.linking import Questions, Window, places_of, probes_of, settle
 from esdedup.model import Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
@@ -99,7 +99,8 @@ class Deduplicator:
     def checked(self, items: Sequence[Signed | Failure]) -> list[Decision]:
         """Decide about what `signing.prepare` made, without writing."""
         signed = [item for item in items if isinstance(item, Signed)]
-        asked = [self._question(item) for item in signed]
+        questions = Questions.of(self.settings)
+        asked = [self._question(item, questions) for item in signed]
         self.store.see_own_writes()
         found = self.store.candidates_many(asked)
         corrections = self.store.corrections
@@ -119,10 +120,10 @@ class Deduplicator:
         done = (item if isinstance(item, Failure) else next(decided) for item in items)
         return [unprocessed(item) if isinstance(item, Failure) else item for item in done]
 
-    def _question(self, signed: Signed) -> Probe:
+    def _question(self, signed: Signed, questions: Questions) -> Probe:
         document, signature = signed.document, signed.signature
         order = self._order(document, signature.words, self._clock.now())
-        return probe(document.id, signature, order, self.settings, document.source)
+        return questions.probe(document.id, signature, order, document.source)
 
     def add(self, document: Document) -> Decision:
         """Index one document: decide, store it, and mend what it touches.

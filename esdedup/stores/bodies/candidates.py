@@ -130,7 +130,7 @@ def gathering_search(
     filters = gathered_moments(probes, later=later)
     if not later and probes[0].attracting_only:
         filters.append({"term": {"dedup.attracts": True}})
-    # In their order: the same 20,000 as they come took both servers nearly twice as long.
+    # In their order: as they come, they took both servers nearly twice as long.
     shared = [{"terms": {field: sorted(keys)}} for field, keys in terms.items()]
     filters.append({"bool": {"should": shared, "minimum_should_match": 1}})
     return {
