@@ -33,14 +33,18 @@ from esdedup.settings import Settings
 R = TypeVar("R")
 S = TypeVar("S")
 Function = Callable[[list[Document], Settings], list[R]]
-# Results before they are joined with their documents; and these, or the promise of them.
+# Results before they are joined with their documents; and these, or the promise of them, or
+# nothing yet: to be worked out here when it is their turn.
 _Results = list[Any]
-_Running = _Results | Future[_Results]
+_Running = _Results | Future[_Results] | None
 
 # A page takes about 30 ms and a ready text 0.5 ms: either chunk is a quarter of a second of work,
 # long against the cost of sending it, short against the time limit of one page.
 TEXT_CHUNK = 256
 PAGE_CHUNK = 8
+# Small chunks of texts at the beginning that are worked on here: the workers, for which the fork
+# server loads its packages, take a third of a second to start.
+_WHILE_STARTING = 2
 # A chunk is closed early at this size, so that what is under way stays small in memory too.
 _CHUNK_BYTES = 8 * 1024 * 1024
 # Exit code of a worker that ran out of memory; any number the system does not use itself.
@@ -142,16 +146,18 @@ class Workers(Generic[R]):
     ) -> Iterator[list[R | Failure]]:
         """Results in the order of `items`, in lists of at most `chunk`; fewer for pages.
 
-        The lists grow from `first` on, if that is given. At most two chunks a worker are under
-        way, however long the input.
+        The lists grow from `first` on, if that is given, and the first ones of texts are made here
+        while the workers start. At most two chunks a worker are under way, however long the input.
         """
         under_way: deque[tuple[_Chunk, _Running]] = deque()
         # What keeps the workers busy while the caller works on a result; a trickle of single
         # documents (chunk 1) is handed on at once instead.
         ahead = self._count if chunk >= PAGE_CHUNK else 0
         try:
-            for part in _chunks(items, growing(first or chunk, chunk)):
-                under_way.append((part, self._begin(part)))
+            for number, part in enumerate(_chunks(items, growing(first or chunk, chunk))):
+                is_early = first is not None and number < _WHILE_STARTING and self._count > 1
+                job = None if is_early and not part.has_pages else self._begin(part)
+                under_way.append((part, job))
                 while under_way and self._due(len(under_way), under_way[0][1], ahead):
                     yield self._finish(*under_way.popleft())
             while under_way:
@@ -162,6 +168,8 @@ class Workers(Generic[R]):
                     job.cancel()
 
     def _due(self, under_way: int, first: _Running, ahead: int) -> bool:
+        if first is None:
+            return under_way > ahead
         if not isinstance(first, Future):
             return True
         return under_way >= 2 * self._count or (first.done() and under_way > ahead)
@@ -186,9 +194,11 @@ class Workers(Generic[R]):
         return future
 
     def _finish(self, part: _Chunk, job: _Running) -> list[R | Failure]:
+        documents = part.documents
+        if job is None:
+            job = _run_here(self._function, documents, self._settings)
         if not isinstance(job, Future):
             return part.merged(job, self._join)
-        documents = part.documents
         done = self._result(job, documents)
         if done is None:
             done = self._one_by_one(documents)

@@ -122,6 +122,24 @@ def test_no_process_without_need() -> None:
         assert flat(workers.map(pages(["ok"]))) != [os.getpid()]
 
 
+def test_the_first_texts_are_worked_on_here_while_the_workers_start() -> None:
+    with Workers(2, pid, QUICK) as workers:
+        at_once = list(workers.map(texts(14), 16, first=8))
+        assert workers._pool is None, "so few need no workers"
+        lists = list(workers.map(texts(60), 16, first=4))
+    assert at_once == [[os.getpid()] * 8, [os.getpid()] * 6]
+    assert [len(part) for part in lists] == [4, 4, 8, 8, 16, 16, 4]
+    assert {*lists[0], *lists[1]} == {os.getpid()}
+    assert os.getpid() not in {process for part in lists[2:] for process in part}
+
+
+def test_a_page_is_worked_on_by_a_worker_from_the_first_on() -> None:
+    with Workers(2, obey, QUICK) as workers:
+        first, second = flat(workers.map(pages(["die", "ok"]), 16, first=8))
+    assert isinstance(first, Failure)
+    assert second == "1"
+
+
 def test_pages_go_in_smaller_chunks_than_texts() -> None:
     with Workers(0, lengths, QUICK) as workers:
         assert [len(part) for part in workers.map(texts(300))] == [256, 44]
