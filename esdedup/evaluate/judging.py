@@ -18,7 +18,7 @@ from pathlib import Path
 
 from esdedup.errors import InputError
 from esdedup.evaluate.measures import kappa
-from esdedup.linking import probe
+from esdedup.linking import Questions
 from esdedup.methods import DISTANCES
 from esdedup.model import JSON
 from esdedup.settings import Settings
@@ -87,8 +87,8 @@ def _candidate_pairs(
 ) -> Iterator[tuple[str, str, float, bool]]:
     for records in _drawn_records(store, most, draw):
         settings = store.settings
-        everybody = replace(settings, attract="all")
-        probes = [probe(r.document.id, r.signature, r.order, everybody) for r in records]
+        everybody = Questions.of(replace(settings, attract="all"))
+        probes = [everybody.probe(r.document.id, r.signature, r.order) for r in records]
         for record, candidates in zip(records, store.candidates_many(probes), strict=True):
             for c in candidates:
                 evidence = verify(c.id, c.signature, record.signature, settings, c.shared)

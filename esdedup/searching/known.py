@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esdedup.decide import decide
-from esdedup.linking import probe
+from esdedup.linking import Questions
 from esdedup.model import MAX_ID_BYTES, Document
 from esdedup.searching.items import Item
 from esdedup.searching.queries import By
@@ -46,7 +46,8 @@ def _by_text(items: Sequence[Item], store: Store, by: By) -> dict[int, str]:
     texts = [item for item in items if item.content == "text"]
     documents = [Document(id=str(i.place), title=i.title, text=i.body) for i in texts]
     signed = sign_many(documents, store.settings)
-    probes = [probe("", s.signature, _LAST, store.settings) for s in signed]
+    questions = Questions.of(store.settings)
+    probes = [questions.probe("", s.signature, _LAST) for s in signed]
     found: dict[int, str] = {}
     for item, one, candidates in zip(
         texts, signed, store.candidates_many(probes) if probes else [], strict=True
