@@ -172,10 +172,13 @@ def _enriched(product: Product, direct: int, through: int) -> None:
         if number == WARMING:
             line("-- the server is warm --", "")
         bodies = _bodies(number, DOCUMENTS)
+        _wait_for_merges(direct)
         plain = _bulks(direct, "plain", bodies)
         line("plain bulk, straight, one client", f"{plain:,.0f} articles/s")
+        _wait_for_merges(direct)
         passed = _bulks(through, "passed", bodies)
         line("the same, through, not enriched", f"{passed:,.0f} articles/s", passed / plain)
+        _wait_for_merges(direct)
         ours = _bulks(through, "through", bodies)
         line("enriched, until the last answer", f"{ours:,.0f} articles/s", ours / plain)
         begin = time.perf_counter()
@@ -216,6 +219,12 @@ def _prefix(number: int) -> str:
 
 def _settled(port: int) -> None:
     while _send(port, "GET", "/_esdedup/status")["waiting"]:
+        time.sleep(0.02)
+
+
+def _wait_for_merges(port: int) -> None:
+    """Those of one way would slow the next."""
+    while _send(port, "GET", "/_stats/merge")["_all"]["total"]["merges"]["current"]:
         time.sleep(0.02)
 
 
