@@ -28,10 +28,15 @@ def order_for(
     document: Document, words: int, first_seen: int, settings: Settings, *, pinned: bool = False
 ) -> Order:
     """The place of a document among all others; a pinned one comes before all that are not."""
-    dated = settings.keep != "arrival"
-    time, id_ = order_of(document.published if dated else None, first_seen, document.id)
+    published = None if stands_by_arrival(document, settings) else document.published
+    time, id_ = order_of(published, first_seen, document.id)
     rank = PINNED if pinned else _rank(document, words, settings)
     return place_of(rank, time), id_
+
+
+def stands_by_arrival(document: Document, settings: Settings) -> bool:
+    """Whether its time is when it was first seen, and not when it was published."""
+    return settings.keep == "arrival" or document.published is None
 
 
 def _rank(document: Document, words: int, settings: Settings) -> int:

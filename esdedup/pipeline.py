@@ -16,13 +16,13 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from esdedup import statistics
-from esdedup.corrections import heard
+from esdedup.corrections import Places, heard
 from esdedup.decide import decide
 from esdedup.errors import EsdedupError
 from esdedup.failures import alone
-from esdedup.keeping import order_for
+from esdedup.keeping import order_for, stands_by_arrival
 from esdedup.linking import Questions, Window, places_of, probes_of, settle
-from esdedup.model import Decision, Document, Failure, Order, Signature
+from esdedup.model import Candidate, Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
 from esdedup.signing import Signed, joined, prepare, prepare_apart, prepare_to_ask
@@ -103,27 +103,32 @@ class Deduplicator:
         asked = [self._question(item, questions) for item in signed]
         self.store.see_own_writes()
         found = self.store.candidates_many(asked)
-        corrections = self.store.corrections
-        places = places_of(self.store, corrections.others(one.id for one in asked))
+        named = self.store.corrections.others(item.document.id for item in signed)
+        places = places_of(self.store, named)
         decided = (
-            alone(
-                item.document,
-                decide,
-                one.id,
-                item.signature,
-                candidates,
-                self.settings,
-                heard(one.id, one.order, corrections, places),
-            )
-            for item, one, candidates in zip(signed, asked, found, strict=True)
+            alone(item.document, self._decided_in_place, item, one.order, near, places)
+            for item, one, near in zip(signed, asked, found, strict=True)
         )
         done = (item if isinstance(item, Failure) else next(decided) for item in items)
         return [unprocessed(item) if isinstance(item, Failure) else item for item in done]
 
     def _question(self, signed: Signed, questions: Questions) -> Probe:
+        """Without an id: where the document is stored and leads, the answer has it as well."""
         document, signature = signed.document, signed.signature
         order = self._order(document, signature.words, self._clock.now())
-        return questions.probe(document.id, signature, order, document.source)
+        return questions.probe("", signature, order, document.source)
+
+    def _decided_in_place(
+        self, signed: Signed, order: Order, near: Sequence[Candidate], places: Places
+    ) -> Decision:
+        """As it would be indexed: a stored document that stands where it arrived stays there, or
+        its own update would be found before it."""
+        id_ = signed.document.id
+        if stands_by_arrival(signed.document, self.settings):
+            order = next((c.order for c in near if c.id == id_), order)
+        before = [c for c in near if c.id != id_ and c.order < order]
+        said = heard(id_, order, self.store.corrections, places)
+        return decide(id_, signed.signature, before, self.settings, said)
 
     def add(self, document: Document) -> Decision:
         """Index one document: decide, store it, and mend what it touches.

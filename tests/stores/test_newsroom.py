@@ -134,6 +134,23 @@ def test_windows_hold_whatever_the_order_is(backend: Backend) -> None:
     assert groups(news) == expected(settings)
 
 
+@pytest.mark.parametrize("keep", ["earliest", "arrival"])
+def test_what_is_stored_is_checked_where_it_stands(backend: Backend, keep: str) -> None:
+    """Without a date it stands where it arrived: its own update does not come before it."""
+    settings = Settings.from_json({"keep": keep})
+    news = Deduplicator(backend.open(settings))
+    undated = [replace(document, published=None) for document in DOCUMENTS]
+    for document in undated:
+        list(news.add_many([document]))
+    stored = news.store.get_many(PLAIN)
+    assert [stored[id_].decision.role for id_ in "au"] == ["original", "update"]
+    for document, decision in zip(undated, news.check_many(undated), strict=True):
+        assert decision.link == stored[document.id].decision.link
+    changed = replace(article("a", 0, 0, dead=19), published=None)
+    assert news.check(changed).role == "original", "another version of what came first"
+    assert news.check(replace(undated[0], id="new")).group == "a"
+
+
 def test_retention(news: Deduplicator) -> None:
     cut = DAY_ONE + timedelta(days=5)
     frozen = list(expire(news, Rule(cut, keys_only=True)))[-1]
