@@ -138,12 +138,6 @@ class Questions:
         )
 
 
-def probe(
-    id_: str, signature: Signature, order: Order, settings: Settings, source: str | None = None
-) -> Probe:
-    return Questions.of(settings).probe(id_, signature, order, source)
-
-
 def probes_of(records: Iterable[Record], settings: Settings) -> list[Probe]:
     questions = Questions.of(settings)
     return [

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup.linking import probe
+from esdedup.linking import Questions
 from esdedup.methods import METHODS
 from esdedup.model import Document, Evidence, Link, Order, Signature
 from esdedup.outcomes import Outcome
@@ -387,7 +387,6 @@ def test_hot_keys_are_never_asked_for() -> None:
     signature = sign_many([Document(id="a", text="one two three four five six")], Settings())[0]
     keys = signature.signature.keys["sketch"]
     settings = replace(Settings(), hot_keys=keys[:19])
-    asked = probe("a", signature.signature, (0, "a"), settings)
-    assert asked.keys == {"sketch": keys[19:]}
+    assert Questions.of(settings).keys(signature.signature) == {"sketch": keys[19:]}
     everywhere = replace(Settings(), hot_keys=keys)
-    assert probe("a", signature.signature, (0, "a"), everywhere).keys == {}
+    assert Questions.of(everywhere).keys(signature.signature) == {}

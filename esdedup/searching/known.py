@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from esdedup.decide import decide
 from esdedup.linking import Questions
 from esdedup.model import MAX_ID_BYTES, Document
+from esdedup.numbers import UnreadNumbers
 from esdedup.searching.items import Item
 from esdedup.searching.queries import By
 from esdedup.signing import sign_many
@@ -45,7 +46,7 @@ def _by_text(items: Sequence[Item], store: Store, by: By) -> dict[int, str]:
     """Of whole texts: what the store would decide if they were added now."""
     texts = [item for item in items if item.content == "text"]
     documents = [Document(id=str(i.place), title=i.title, text=i.body) for i in texts]
-    signed = sign_many(documents, store.settings)
+    signed = sign_many(documents, store.settings, UnreadNumbers)
     questions = Questions.of(store.settings)
     probes = [questions.probe("", s.signature, _LAST) for s in signed]
     found: dict[int, str] = {}

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from esdedup.errors import StoreError
-from esdedup.linking import probe
+from esdedup.linking import Questions
 from esdedup.model import JSON, Document
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
@@ -230,7 +230,8 @@ def _many_methods(url: str) -> None:
         _fill(store, newsroom, 10_000, settings, {})
         items = prepare(list(newsroom.articles(500, prefix="new")), settings)
         signed = [item for item in items if isinstance(item, Signed)]
-        probes = [probe(s.document.id, s.signature, (1 << 62, ""), settings) for s in signed]
+        questions = Questions.of(settings)
+        probes = [questions.probe(s.document.id, s.signature, (1 << 62, "")) for s in signed]
         together, apart = _paired(
             [partial(store.candidates_many, probes)] * 5,
             [partial(Neighbours(store.searches, settings).counted, probes)] * 5,
@@ -242,8 +243,8 @@ def _many_methods(url: str) -> None:
 def _candidates_against_term(
     store: ClusterStore, signed: Sequence[Signed], settings: Settings
 ) -> float:
-    order = (1 << 62, "")
-    probes = [probe("", s.signature, order, settings) for s in signed]
+    questions = Questions.of(settings)
+    probes = [questions.probe("", s.signature, (1 << 62, "")) for s in signed]
     # As `esdedup check` asks for one article.
     full = [bodies.gathering_search([p], settings, later=False, size=100) for p in probes]
     terms = [

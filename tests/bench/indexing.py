@@ -16,7 +16,7 @@ from pathlib import Path
 
 from datasketch import MinHash, MinHashLSH
 
-from esdedup.linking import probe
+from esdedup.linking import Questions
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.signing import sign_many
@@ -108,9 +108,9 @@ def _spread(values: Sequence[float], form: str) -> str:
 
 def _probes(deduplicator: Deduplicator, documents: list[Document]) -> list[Probe]:
     settings = deduplicator.settings
-    latest = 1 << 62
+    questions, latest = Questions.of(settings), 1 << 62
     return [
-        probe(s.document.id, s.signature, (latest, s.document.id), settings)
+        questions.probe(s.document.id, s.signature, (latest, s.document.id))
         for s in sign_many(documents, settings)
     ]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from esdedup.events import Detector
 from esdedup.events.history import items_of
 from esdedup.explain import align
-from esdedup.linking import probe
+from esdedup.linking import probes_of
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
@@ -151,10 +151,10 @@ def _similar(news: Deduplicator) -> None:
     taken: dict[str, list[float]] = {"candidates": [], "words": [], "similar": []}
     answers = []
     for id_, record in records.items():
-        one = probe(id_, record.signature, record.order, news.settings)
+        probes = probes_of([record], news.settings)
         words = list(named(record.document, news.settings).values())[:8]
         asked = Asked(words, group=id_, size=20)
-        taken["candidates"].append(timed(partial(news.store.candidates_many, [one])))
+        taken["candidates"].append(timed(partial(news.store.candidates_many, probes)))
         if kept is None:
             taken["words"].append(timed(partial(news.store.topical, asked)))
         taken["similar"].append(timed(partial(similar_to_record, record, news.store)))
