@@ -49,7 +49,7 @@ def number_contexts(text: str, lang: str | None) -> tuple[Context, ...]:
     contexts: list[Context] = []
     resume = 0
     for position in range(1, len(folded) - 2):
-        if position < resume or not _may_begin(folded, position, lexicon):
+        if position < resume or not _may_begin(folded, position):
             continue
         match = lexicon.number.match(folded, position)
         if match is None:
@@ -75,13 +75,9 @@ def _fold(text: str, lang: str) -> tuple[str, str]:
     return original, original.replace("İ", "I").lower()
 
 
-def _may_begin(folded: str, position: int, lexicon: Lexicon) -> bool:
-    """By the character before and the first three, as the tables of the language have it."""
-    letters = folded[position - 1 : position + 3].encode("latin-1", "replace")
-    together = 0xFFFF
-    for table, letter in zip(lexicon.filters, letters, strict=True):
-        together &= table[letter]
-    return bool(together)
+def _may_begin(folded: str, position: int) -> bool:
+    """Digits of other scripts are read in their languages alone, where they are no others by now."""
+    return folded[position].isascii() or not folded[position].isdecimal()
 
 
 def _judge(

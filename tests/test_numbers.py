@@ -71,6 +71,7 @@ def changes(old: str, new: str, lang: str = "en") -> list[tuple[str, str]]:
         ("tr", "On iki kişi öldü, yirmi beş kişi yaralandı", ["12", "25"]),
         ("tr", "12 bin 500 kişi, bin 200 ev, 1 milyon 250 bin fidan", ["12500", "1200", "1250000"]),
         ("tr", "üç yüz yirmi beş ev, 12'si ağır hasarlı", ["325", "12"]),
+        ("tr", "Yaralılardan üç’ü öldü, on'u taburcu oldu. Ölü sayısı on.", ["3", "10", "10"]),
         ("tr", "6,1 büyüklüğünde deprem, 1.000 çadır", ["6.1", "1000"]),
         ("tr", "YİRMİ KIŞLA, KIRK ÇADIR", ["20", "40"]),
         ("it", "ventuno morti, dodicimila sfollati", ["21", "12000"]),
@@ -423,7 +424,7 @@ PIECES = """
     10–15 2-1m dozen half a
     12km 12'si 17th (12) (555) #3 +90 COVID-19 F-16 ١٢ ² 12² x12 12x 123456789 one two twelve
     twenty twenty-one hundred a and thousand million mil bin yüz iki beş deux cent vingt et un
-    zwei zweihundert tausend Mio. billion lakh crore doscientos mila duizend zwo bn m k
+    on üç zwei zweihundert tausend Mio. billion lakh crore doscientos mila duizend zwo bn m k
     $ £ € % ٪ EUR US$ dollars euros TL percent per pour por cent ciento yüzde de d' di
     March May may Mart Sept. . , ; ! ? : - – — / \\ ' \u2019 " ( ) & @ _ … “ ”
     No. page Page of in since aged year years old hours ago vor hace il y p.m. a.m. o'clock am
@@ -453,6 +454,14 @@ ALL_LANGUAGES = st.sampled_from(
 @example("2 million 10-15 times", "en")
 def test_the_slow_judge_finds_the_same(text: str, lang: str | None) -> None:
     assert number_contexts(text, lang) == naive_number_contexts(text, lang)
+
+
+@pytest.mark.parametrize("lang", ["en", "de", "fr", "es", "it", "nl", "pt", "tr"])
+def test_every_number_word_is_found_before_any_mark(lang: str) -> None:
+    for word in lexicon_of(lang).values:
+        for mark in ("", " ", ".", ",", "’", "'", "-", "–", ")", "”", "\n", "\u00a0"):
+            text = f"{word}{mark}x"
+            assert number_contexts(text, lang) == naive_number_contexts(text, lang), text
 
 
 @given(st.text(), ALL_LANGUAGES)

@@ -399,14 +399,16 @@ def _start_filters(words: Iterable[str]) -> Filters:
         tables[0][byte] = 0 if letter.isalnum() or letter == "_" else 0xFFFF
         tables[1][byte] = 1 if letter in "0123456789" else 0
         tables[2][byte] = tables[3][byte] = 1
+    separators = [byte for byte in range(256) if tables[0][byte]]
     beginnings = sorted({word[:2] for word in words})
     bits = 15 if len(beginnings) <= 15 else 7
     for word in words:
         bit = 2 << beginnings.index(word[:2]) % bits
         for table, letter in zip(tables[1:], word.ljust(3), strict=False):
-            table[letter.encode("latin-1", "replace")[0]] |= bit
-            if letter == " ":
-                table[ord("-")] |= bit
+            # Behind a word of two letters stands any mark: "on iki", "on.", "üç’ü".
+            same = separators if letter == " " else letter.encode("latin-1", "replace")
+            for byte in same:
+                table[byte] |= bit
     return tuple(map(tuple, tables))
 
 
