@@ -76,8 +76,11 @@ def _fold(text: str, lang: str) -> tuple[str, str]:
 
 
 def _may_begin(folded: str, position: int) -> bool:
-    """Digits of other scripts are read in their languages alone, where they are no others by now."""
-    return folded[position].isascii() or not folded[position].isdecimal()
+    """Not behind a Latin letter, in Chinese neither; and digits of other scripts are read in their
+    languages alone, which have them replaced."""
+    before, first = folded[position - 1], folded[position]
+    is_glued = before <= "\u00ff" and (before.isalnum() or before == "_")
+    return not is_glued and (first.isascii() or not first.isdecimal())
 
 
 def _judge(
