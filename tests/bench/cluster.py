@@ -38,7 +38,7 @@ from tests.servers.distribution import find_java
 
 DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "100000"))
 INDEXED = int(os.environ.get("ESDEDUP_BENCH_INDEXED", "30000"))
-ROUNDS = 3
+ROUNDS = 5
 # Rounds before those that count, of both ways: a server compiles its code while it runs. In a first
 # round its compiler took 0.57 ms of processor time an article, in the fourth 0.016.
 WARMING = 3

@@ -17,12 +17,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.bench.articles import Newsroom
-from tests.bench.timing import headline, line
+from tests.bench.timing import headline, line, processor_seconds
 from tests.servers import Product, start
 from tests.servers.starting import free_ports
 
@@ -31,9 +31,9 @@ REQUESTS = 600
 CLIENTS = 4
 REQUESTS_AT_ONCE = 2_000  # of all clients, in a round
 BATCH = 500
-ROUNDS = 3
+ROUNDS = 5
 # Rounds of all ways before those that count: a server compiles its code while it runs.
-WARMING = 3
+WARMING = 5
 WORKERS = 2
 
 
@@ -43,26 +43,26 @@ def run() -> None:
     for product in products:
         with (
             start(product, heap="2g") as server,
-            gateway(f"{product}+{server.url}", "through") as port,
+            gateway(f"{product}+{server.url}", "through") as (port, pid),
         ):
             direct = server.port
-            _enriched(product, direct, port)
+            _enriched(product, direct, port, {"cluster": server.pids, "gateway": [pid]})
             with relay(direct) as copied:
                 _passed(product, direct, port, copied)
 
 
 @contextlib.contextmanager
-def gateway(upstream: str, pattern: str) -> Iterator[int]:
-    """A process of its own, as it is run."""
+def gateway(upstream: str, pattern: str) -> Iterator[tuple[int, int]]:
+    """A process of its own, as it is run: its port, and its id."""
     (port,) = free_ports(1)
     listen = f"127.0.0.1:{port}"
     with _process(
         "esdedup",
         *("gateway", "--upstream", upstream, "--index", pattern),
         *("--listen", listen, "--workers", str(WORKERS)),
-    ):
+    ) as pid:
         _wait_for(port)
-        yield port
+        yield port, pid
 
 
 @contextlib.contextmanager
@@ -75,10 +75,10 @@ def relay(upstream: int) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _process(*arguments: str) -> Iterator[None]:
+def _process(*arguments: str) -> Iterator[int]:
     process = subprocess.Popen([sys.executable, "-m", *arguments])
     try:
-        yield
+        yield process.pid
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
@@ -158,7 +158,9 @@ def _throughput(port: int, requests: Sequence[tuple[str, str, Any]]) -> float:
 # --- enriching ------------------------------------------------------------------------------------
 
 
-def _enriched(product: Product, direct: int, through: int) -> None:
+def _enriched(
+    product: Product, direct: int, through: int, processes: Mapping[str, Sequence[int]]
+) -> None:
     headline(
         f"{product}: bulks of {BATCH} articles of 400 words, {DOCUMENTS:,} in a round, "
         f"{WORKERS} workers"
@@ -168,18 +170,23 @@ def _enriched(product: Product, direct: int, through: int) -> None:
     for name in ("plain", "passed", "through"):
         _send(direct, "PUT", f"/{name}", mapping)
     ratios: dict[str, list[float]] = {"passed": [], "enriched": [], "settled": []}
+    used: list[Mapping[str, float]] = []
     for number in range(WARMING + ROUNDS):
         if number == WARMING:
             line("-- the server is warm --", "")
         bodies = _bodies(number, DOCUMENTS)
         _wait_for_merges(direct)
+        before = _processor_times(processes)
         plain = _bulks(direct, "plain", bodies)
+        after_plain = _processor_times(processes)
         line("plain bulk, straight, one client", f"{plain:,.0f} articles/s")
         _wait_for_merges(direct)
         passed = _bulks(through, "passed", bodies)
         line("the same, through, not enriched", f"{passed:,.0f} articles/s", passed / plain)
         _wait_for_merges(direct)
+        at_first = _processor_times(processes)
         ours = _bulks(through, "through", bodies)
+        at_last = _processor_times(processes)
         line("enriched, until the last answer", f"{ours:,.0f} articles/s", ours / plain)
         begin = time.perf_counter()
         _settled(through)
@@ -188,12 +195,21 @@ def _enriched(product: Product, direct: int, through: int) -> None:
         line("enriched, until all is settled", f"{whole:,.0f} articles/s", whole / plain)
         for kind, rate in (("passed", passed), ("enriched", ours), ("settled", whole)):
             ratios[kind].append(rate / plain)
+        used.append(
+            {
+                "plain bulk: cluster": after_plain["cluster"] - before["cluster"],
+                **{f"enriched: {who}": at_last[who] - at_first[who] for who in processes},
+            }
+        )
     for kind, what, bar in (
         ("passed", "not enriched, median", "bar 0.8"),
         ("enriched", "enriched, until the last answer, median", "bar 0.5"),
         ("settled", "enriched, until all is settled, median", ""),
     ):
         line(what, "", statistics.median(ratios[kind][WARMING:]), bar)
+    for what in used[0]:
+        seconds = statistics.median(one[what] for one in used[WARMING:])
+        line(f"processor time, {what}", f"{seconds / DOCUMENTS * 1e3:.2f} ms/article")
 
 
 def _bodies(number: int, count: int) -> list[bytes]:
@@ -220,6 +236,10 @@ def _prefix(number: int) -> str:
 def _settled(port: int) -> None:
     while _send(port, "GET", "/_esdedup/status")["waiting"]:
         time.sleep(0.02)
+
+
+def _processor_times(processes: Mapping[str, Sequence[int]]) -> dict[str, float]:
+    return {who: processor_seconds(pids) for who, pids in processes.items()}
 
 
 def _wait_for_merges(port: int) -> None:
