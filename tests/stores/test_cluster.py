@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from esdedup.errors import SettingsMismatch, StoreError, StoreMissing
-from esdedup.model import Document, Link
+from esdedup.errors import SettingsMismatch, StoreError, StoreMissing, StoreUnavailable
+from esdedup.model import JSON, Document, Link
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record, WriteReport, bodies, neighbours
 from esdedup.stores.bodies import quarantine_index
 from esdedup.stores.cluster import ClusterStore
+from esdedup.stores.connection import Target
+from esdedup.stores.existing import ExistingIndex
 from tests.servers import Server
 from tests.stores.conftest import new_index
 from tests.test_linking import SENTENCES, Article
@@ -141,6 +143,51 @@ def test_a_pattern_reads_and_links_but_takes_nothing_new(server: Server, index: 
 def test_a_pattern_that_matches_nothing_makes_nothing(server: Server, index: str) -> None:
     with pytest.raises(StoreMissing, match="a pattern that no index matches"):
         Deduplicator.open(url(server, f"{index}-*"))
+
+
+# --- points in time ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_indices(server: Server, index: str) -> Iterator[ClusterStore]:
+    """A store over both, with forty documents in each."""
+    for number in (1, 2):
+        lines = [f'{{"index": {{"_id": "{number}-{n}"}}}}\n{{"title": "x"}}\n' for n in range(40)]
+        answer = server.http("POST", f"/{index}-{number}/_bulk?refresh=true", "".join(lines))
+        assert answer.status == 200, answer.text
+    store = ClusterStore(Target.parse(url(server, f"{index}-*")))
+    yield store
+    store.close()
+
+
+def test_all_hits_are_all_of_them_or_an_error(
+    server: Server, index: str, two_indices: ClusterStore
+) -> None:
+    """An index goes away under way. By default Elasticsearch tells of the other one's hits alone,
+    as it does where a shard is lost, and a group would lose its members."""
+    everything: JSON = {"query": {"match_all": {}}, "size": 10}
+    assert len(list(two_indices.searches.scan(everything))) == 80
+    hits = two_indices.searches.scan(everything)
+    next(hits)
+    request(server, "DELETE", f"/{index}-2")
+    with pytest.raises(StoreUnavailable, match=r"lost the point in time.*run the same command"):
+        list(hits)
+
+
+def test_a_lost_point_in_time_is_told_as_something_that_passes(
+    server: Server, index: str, two_indices: ClusterStore
+) -> None:
+    """As after a restart of the server, which `sweep --watch` outlives."""
+    hits = two_indices.searches.scan({"query": {"match_all": {}}, "size": 10})
+    pages = ExistingIndex(two_indices).pages({"match_all": {}}, size=10, source=["title"])
+    next(hits)
+    next(pages)
+    for deed in ("_close", "_open"):
+        for number in (1, 2):
+            request(server, "POST", f"/{index}-{number}/{deed}")
+    for reading in (hits, pages):
+        with pytest.raises(StoreUnavailable, match="lost the point in time"):
+            list(reading)
 
 
 # --- the index of somebody else ------------------------------------------------------------------
