@@ -120,12 +120,11 @@ class Searches:
 
     def close_pit(self, pit: str) -> None:
         """One that is gone already is as good: Elasticsearch answers 404."""
-        if self._connection.product == "elasticsearch":
-            path, body = "/_pit", {"id": pit}
-        else:
-            path, body = "/_search/point_in_time", {"pit_id": [pit]}
         try:
-            self._connection.send("DELETE", path, body=body)
+            if self._connection.product == "elasticsearch":
+                self._connection.send("DELETE", "/_pit", body={"id": pit})
+            else:
+                self._connection.send("DELETE", "/_search/point_in_time", body={"pit_id": [pit]})
         except ClusterRefused as refusal:
             if refusal.status != 404:
                 raise
