@@ -385,8 +385,7 @@ def lines(bodies: bytes | Sequence[JSON]) -> bytes:
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
     kind, reason = _error_of(body)
-    # A full disk answers 429 as well, and waiting does not make room.
-    if status in _RETRIED and kind != "cluster_block_exception":
+    if status in _RETRIED and not is_lasting_block(status, kind):
         return _Later(f"{status} {kind}")
     if status in (401, 403) and kind != "cluster_block_exception":
         return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
@@ -396,6 +395,12 @@ def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
             "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
         )
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
+
+
+def is_lasting_block(status: int, kind: str) -> bool:
+    """A full disk answers 429, as a full queue does, and waiting does not make room. A block with
+    503 (no master yet, state not recovered) goes by itself."""
+    return kind == "cluster_block_exception" and status != 503
 
 
 def _is_about_media_type(body: Any) -> bool:
