@@ -21,7 +21,7 @@ from typing import Self
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 from esdedup.stores import WriteReport
-from esdedup.stores.connection import Connection, lines
+from esdedup.stores.connection import Connection, is_lasting_block, lines
 
 _DOCUMENTS = 1_000
 _BYTES = 8 << 20
@@ -98,7 +98,8 @@ def _send(connection: Connection, actions: Sequence[Action], written: Written) -
 
 
 def _is_passing(result: JSON) -> bool:
-    return result["status"] in _PASSING and _error(result)[0] != "cluster_block_exception"
+    status = result["status"]
+    return status in _PASSING and not is_lasting_block(status, _error(result)[0])
 
 
 def _note(

@@ -11,6 +11,7 @@ ES_CA_CERTS. They are never part of a message.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
@@ -89,19 +90,43 @@ class Target:
                 f"{index!r} is no name for an index: lower case, no / \\ < > | # space"
             )
         is_cloud = transport == "cloud"
+        if is_cloud and (known[product] == "opensearch" or not environment.get("ES_CLOUD_ID")):
+            raise StoreError(
+                f"{scheme}:// is a deployment on Elastic Cloud: set ES_CLOUD_ID to its cloud id, "
+                "and write elasticsearch+cloud:///INDEX"
+            )
         return cls(
             product=known[product],
-            hosts=() if is_cloud else tuple(f"{transport}://{h}" for h in hosts.split(",")),
+            hosts=() if is_cloud else tuple(_host(transport, h) for h in hosts.split(",")),
             index=index,
             username=unquote(user) or environment.get("ES_USERNAME"),
             password=unquote(password) or environment.get("ES_PASSWORD"),
             api_key=environment.get("ES_API_KEY"),
             ca_certs=environment.get("ES_CA_CERTS"),
             cloud_id=environment.get("ES_CLOUD_ID") if is_cloud else None,
-            request_seconds=float(environment.get("ES_REQUEST_SECONDS", "30")),
-            retry_seconds=float(environment.get("ES_RETRY_SECONDS", "60")),
-            opening_seconds=float(environment.get("ES_OPENING_SECONDS", "10")),
+            request_seconds=_seconds(environment, "ES_REQUEST_SECONDS", 30.0),
+            retry_seconds=_seconds(environment, "ES_RETRY_SECONDS", 60.0),
+            opening_seconds=_seconds(environment, "ES_OPENING_SECONDS", 10.0),
         )
+
+
+def _host(transport: str, host: str) -> str:
+    address = f"{transport}://{host}"
+    try:
+        parts = urlsplit(address)
+        is_one = bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port that is no number
+        is_one = False
+    if not is_one:
+        raise StoreError(f"{address} names no server; write {transport}://HOST:9200/INDEX")
+    return address
+
+
+def _seconds(environment: Mapping[str, str], name: str, otherwise: float) -> float:
+    try:
+        return float(environment.get(name, otherwise))
+    except ValueError as error:
+        raise StoreError(f"{name} is {environment[name]!r}, not a number of seconds") from error
 
 
 @dataclass(slots=True)
@@ -187,32 +212,41 @@ def _detect(target: Target) -> Product:
     import urllib3
 
     pool = urllib3.PoolManager(ca_certs=target.ca_certs, timeout=target.request_seconds)
-    headers = urllib3.make_headers()
-    if target.api_key:
-        headers["Authorization"] = f"ApiKey {target.api_key}"
-    elif target.username:
-        headers = urllib3.make_headers(basic_auth=f"{target.username}:{target.password or ''}")
-    problem = ""
-    for host in target.hosts:
-        try:
-            answer = pool.request("GET", host, headers=headers, retries=False)
-        except urllib3.exceptions.SSLError as error:
-            raise StoreError(_tls_message(target, error)) from error
-        except urllib3.exceptions.HTTPError as error:
-            problem = f"{type(error).__name__}: {error}"
-            continue
-        if answer.headers.get("x-elastic-product") == "Elasticsearch":
-            return "elasticsearch"
-        if answer.status in (401, 403):
-            raise StoreError(_credentials_message(target, answer.status))
-        if _distribution(answer.data) == "opensearch":
-            return "opensearch"
-        raise StoreError(
-            f"{target.shown} answers ({answer.status}) but is neither Elasticsearch nor "
-            "OpenSearch; if it is behind a proxy, say which: elasticsearch+https://… or "
-            "opensearch+https://…"
-        )
-    raise StoreUnavailable(f"{target.shown} cannot be reached ({problem}); check host and port")
+    headers = _credentials(target)
+
+    def ask(*_: object) -> Product:
+        later: _Later = _NobodyThere("no host")
+        for host in map(_with_port, target.hosts):
+            try:
+                answer = pool.request("GET", host, headers=headers, retries=False)
+            except urllib3.exceptions.SSLError as error:
+                raise StoreError(_tls_message(target, error)) from error
+            except urllib3.exceptions.HTTPError as error:
+                is_slow = isinstance(error, urllib3.exceptions.ReadTimeoutError)
+                later = (_Later if is_slow else _NobodyThere)(f"{type(error).__name__}: {error}")
+                continue
+            if answer.headers.get("x-elastic-product") == "Elasticsearch":
+                return "elasticsearch"
+            if answer.status in (401, 403):
+                raise StoreError(_credentials_message(target, answer.status))
+            if _distribution(answer.data) == "opensearch":
+                return "opensearch"
+            if answer.status not in _RETRIED:
+                raise StoreError(
+                    f"{target.shown} answers ({answer.status}) but is neither Elasticsearch nor "
+                    "OpenSearch; if it is behind a proxy, say which: elasticsearch+https://… or "
+                    "opensearch+https://…"
+                )
+            later = _Later(str(answer.status))  # a proxy, for a server that is not back yet
+        raise later
+
+    # Of no product yet, but with the patience of every connection.
+    asking = Connection("elasticsearch", target, ask, pool.clear)
+    try:
+        found: Product = asking.send("GET", "/")
+    finally:
+        asking.close()
+    return found
 
 
 def _distribution(data: bytes) -> str | None:
@@ -238,6 +272,7 @@ def _elasticsearch(target: Target) -> Connection:
         "max_retries": 0,  # tried again by `send`, with pauses
         "opaque_id": OPAQUE_ID,
         "http_compress": False,
+        "headers": _credentials(target),
         # The client's own for lines copies what is bytes already, twice.
         "serializers": {"application/json": quick, "application/x-ndjson": quick},
     }
@@ -247,11 +282,10 @@ def _elasticsearch(target: Target) -> Connection:
         options["hosts"] = [_with_port(h) for h in target.hosts]
     if target.ca_certs:
         options["ca_certs"] = target.ca_certs
-    if target.api_key:
-        options["api_key"] = target.api_key
-    elif target.username:
-        options["basic_auth"] = (target.username, target.password or "")
-    client = Elasticsearch(**options)
+    try:
+        client = Elasticsearch(**options)
+    except ValueError as error:  # of an address or a cloud id
+        raise StoreError(f"{target.shown}: {error}; check --store and ES_CLOUD_ID") from error
 
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
         headers = {"Accept": "application/json"}
@@ -303,13 +337,10 @@ def _opensearch(target: Target) -> Connection:
         "opaque_id": OPAQUE_ID,
         "ssl_show_warn": False,
         "serializer": Quick(),
+        "headers": _credentials(target),
     }
     if target.ca_certs:
         options["ca_certs"] = target.ca_certs
-    if target.api_key:
-        options["headers"] = {"Authorization": f"ApiKey {target.api_key}"}
-    elif target.username:
-        options["http_auth"] = (target.username, target.password or "")
     client = OpenSearch(**options)
 
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
@@ -334,6 +365,17 @@ def _opensearch(target: Target) -> Connection:
     return Connection("opensearch", target, perform, client.close)
 
 
+def _credentials(target: Target) -> dict[str, str]:
+    """As a header: the clients' own way knows the letters of Latin-1 alone, and the servers read
+    UTF-8."""
+    if target.api_key:
+        return {"Authorization": f"ApiKey {target.api_key}"}
+    if target.username:
+        pair = f"{target.username}:{target.password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+    return {}
+
+
 def lines(bodies: bytes | Sequence[JSON]) -> bytes:
     """NDJSON; what is bytes is that already."""
     if isinstance(bodies, bytes):
@@ -343,8 +385,7 @@ def lines(bodies: bytes | Sequence[JSON]) -> bytes:
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
     kind, reason = _error_of(body)
-    # A full disk answers 429 as well, and waiting does not make room.
-    if status in _RETRIED and kind != "cluster_block_exception":
+    if status in _RETRIED and not is_lasting_block(status, kind):
         return _Later(f"{status} {kind}")
     if status in (401, 403) and kind != "cluster_block_exception":
         return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
@@ -354,6 +395,12 @@ def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
             "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
         )
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
+
+
+def is_lasting_block(status: int, kind: str) -> bool:
+    """A full disk answers 429, as a full queue does, and waiting does not make room. A block with
+    503 (no master yet, state not recovered) goes by itself."""
+    return kind == "cluster_block_exception" and status != 503
 
 
 def _is_about_media_type(body: Any) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from esdedup.errors import StoreError, StoreUnavailable
+from esdedup.errors import StoreError
 from esdedup.model import JSON, iso
 from esdedup.stores import Record, WriteReport, bodies, templates
 from esdedup.stores.bulk import Action
@@ -189,7 +189,7 @@ class ExistingIndex:
                     "seq_no_primary_term": True,
                     **({} if after is None else {"search_after": after}),
                 }
-                answer = self._read_page(body)
+                answer = self.store.searches.page(body)
                 hits = answer["hits"]["hits"]
                 if hits:
                     yield hits
@@ -199,20 +199,6 @@ class ExistingIndex:
                 after = hits[-1]["sort"]
         finally:
             self.store.searches.close_pit(pit)
-
-    def _read_page(self, body: JSON) -> JSON:
-        try:
-            answer: JSON = self._send(
-                "POST", "/_search", params={"allow_partial_search_results": "false"}, body=body
-            )
-        except ClusterRefused as refusal:
-            if refusal.status == 404:  # a restart of the server ends all points in time
-                raise StoreUnavailable(
-                    f"{self.store.target.shown} lost the point in time it was read from; run the "
-                    "same command again to go on"
-                ) from refusal
-            raise
-        return answer
 
     def _fetch(self, hits: Sequence[JSON], source: Sequence[str]) -> list[JSON]:
         """The documents of these hits as they are now; `sort` is kept from the hit."""

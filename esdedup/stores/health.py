@@ -60,7 +60,7 @@ class Health:
         (answer,) = self.searches.many([sample])
         hits = answer["hits"]["hits"]
         keys = sorted({key for hit in hits for key in hit["_source"]["dedup"][field]})
-        frequent: set[str] = set()
+        frequent: dict[str, int] = {}
         for index in {hit["_index"] for hit in hits}:
             found = self.connection.send(
                 "POST",
@@ -70,8 +70,10 @@ class Health:
             )
             terms = found.get("term_vectors", {}).get(f"dedup.{field}", {}).get("terms", {})
             # One shard answers for its index; what is rare there cannot be hot.
-            frequent |= {k for k, t in terms.items() if t.get("doc_freq", 0) > _RARE}
-        suspects = sorted(frequent)[:MANY_HOT_KEYS]
+            for key, term in terms.items():
+                if (seen := term.get("doc_freq", 0)) > _RARE:
+                    frequent[key] = max(seen, frequent.get(key, 0))
+        suspects = sorted(frequent, key=lambda key: (-frequent[key], key))[:MANY_HOT_KEYS]
         counts = self.searches.many([bodies.attracting_with_key(k, field=field) for k in suspects])
         exact = {k: c["hits"]["total"]["value"] for k, c in zip(suspects, counts, strict=True)}
         return {k: n for k, n in sorted(exact.items(), key=lambda p: (-p[1], p[0])) if n > above}

@@ -84,14 +84,25 @@ class Searches:
                 "sort": [*search.get("sort", ()), {"_index": "asc"}, {"_shard_doc": "asc"}],
             }
             while True:
-                answer = self._connection.send("POST", "/_search", body=body)
-                hits = answer["hits"]["hits"]
+                hits = self.page(body)["hits"]["hits"]
                 yield from hits
                 if len(hits) < body["size"]:
                     return
                 body["search_after"] = hits[-1]["sort"]
         finally:
             self.close_pit(pit)
+
+    def page(self, search: JSON) -> JSON:
+        """Of a point in time, which ends with its server or with one of its indices."""
+        try:
+            return self.one(search)
+        except ClusterRefused as refusal:
+            if refusal.status != 404:
+                raise
+            raise StoreUnavailable(
+                f"{self.target.shown} lost the point in time it was read from; run the same "
+                "command again to go on"
+            ) from refusal
 
     def open_pit(self) -> str:
         if self._connection.product == "elasticsearch":
@@ -108,10 +119,15 @@ class Searches:
         return str(self._connection.send("POST", path, params=params)[name])
 
     def close_pit(self, pit: str) -> None:
-        if self._connection.product == "elasticsearch":
-            self._connection.send("DELETE", "/_pit", body={"id": pit})
-        else:
-            self._connection.send("DELETE", "/_search/point_in_time", body={"pit_id": [pit]})
+        """One that is gone already is as good: Elasticsearch answers 404."""
+        try:
+            if self._connection.product == "elasticsearch":
+                self._connection.send("DELETE", "/_pit", body={"id": pit})
+            else:
+                self._connection.send("DELETE", "/_search/point_in_time", body={"pit_id": [pit]})
+        except ClusterRefused as refusal:
+            if refusal.status != 404:
+                raise
 
     def count(self, query: JSON) -> int:
         (answer,) = self.many([{"size": 0, "query": query, "track_total_hits": True}])

@@ -104,6 +104,7 @@ def opensearch_roles(store: str) -> JSON:
                         "write",
                         "create_index",
                         "indices:admin/mapping/put",
+                        "indices:admin/aliases/get",
                         "indices:admin/mappings/get",
                         "indices:admin/refresh*",
                         "indices:monitor/settings/get",

@@ -44,12 +44,18 @@ def opensearch_cluster() -> Iterator[Cluster]:
 
 READER = "reader"
 READER_PASSWORD = "reader-test"
+WRITER = "haber"
+WRITER_PASSWORD = "çok gizli şifre: p@ss/%"  # letters that Latin-1 lacks, and what a URL quotes
 
 
 @pytest.fixture(scope="session")
 def secure_elasticsearch_server() -> Iterator[Server]:
-    """One Elasticsearch 9 node with security and TLS, and a user who may only read."""
+    """One Elasticsearch 9 node with security and TLS, a user who may only read, and one who may
+    do everything."""
     roles = {"read-all": {"indices": [{"names": ["*"], "privileges": ["read"]}]}}
-    users = {READER: User(READER_PASSWORD, ["read-all"])}
+    users = {
+        READER: User(READER_PASSWORD, ["read-all"]),
+        WRITER: User(WRITER_PASSWORD, ["superuser"]),
+    }
     with start("elasticsearch", security=True, tls=True, users=users, roles=roles) as server:
         yield server

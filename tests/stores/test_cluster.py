@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from esdedup.errors import SettingsMismatch, StoreError, StoreMissing
-from esdedup.model import Document, Link
+from esdedup.errors import SettingsMismatch, StoreError, StoreMissing, StoreUnavailable
+from esdedup.model import JSON, Document, Link
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Record, WriteReport, bodies, neighbours
+from esdedup.stores import Probe, Record, WriteReport, bodies, health, neighbours
 from esdedup.stores.bodies import quarantine_index
 from esdedup.stores.cluster import ClusterStore
-from tests.servers import Server
+from esdedup.stores.connection import Target
+from esdedup.stores.existing import ExistingIndex
+from tests.servers import Cluster, Server
 from tests.stores.conftest import new_index
 from tests.test_linking import SENTENCES, Article
 
@@ -143,6 +145,51 @@ def test_a_pattern_that_matches_nothing_makes_nothing(server: Server, index: str
         Deduplicator.open(url(server, f"{index}-*"))
 
 
+# --- points in time ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_indices(server: Server, index: str) -> Iterator[ClusterStore]:
+    """A store over both, with forty documents in each."""
+    for number in (1, 2):
+        lines = [f'{{"index": {{"_id": "{number}-{n}"}}}}\n{{"title": "x"}}\n' for n in range(40)]
+        answer = server.http("POST", f"/{index}-{number}/_bulk?refresh=true", "".join(lines))
+        assert answer.status == 200, answer.text
+    store = ClusterStore(Target.parse(url(server, f"{index}-*")))
+    yield store
+    store.close()
+
+
+def test_all_hits_are_all_of_them_or_an_error(
+    server: Server, index: str, two_indices: ClusterStore
+) -> None:
+    """An index goes away under way. By default Elasticsearch tells of the other one's hits alone,
+    as it does where a shard is lost, and a group would lose its members."""
+    everything: JSON = {"query": {"match_all": {}}, "size": 10}
+    assert len(list(two_indices.searches.scan(everything))) == 80
+    hits = two_indices.searches.scan(everything)
+    next(hits)
+    request(server, "DELETE", f"/{index}-2")
+    with pytest.raises(StoreUnavailable, match=r"lost the point in time.*run the same command"):
+        list(hits)
+
+
+def test_a_lost_point_in_time_is_told_as_something_that_passes(
+    server: Server, index: str, two_indices: ClusterStore
+) -> None:
+    """As after a restart of the server, which `sweep --watch` outlives."""
+    hits = two_indices.searches.scan({"query": {"match_all": {}}, "size": 10})
+    pages = ExistingIndex(two_indices).pages({"match_all": {}}, size=10, source=["title"])
+    next(hits)
+    next(pages)
+    for deed in ("_close", "_open"):
+        for number in (1, 2):
+            request(server, "POST", f"/{index}-{number}/{deed}")
+    for reading in (hits, pages):
+        with pytest.raises(StoreUnavailable, match="lost the point in time"):
+            list(reading)
+
+
 # --- the index of somebody else ------------------------------------------------------------------
 
 
@@ -258,6 +305,23 @@ def test_candidates_of_one_moment_do_not_hide_the_ones_before(server: Server, in
         store = deduplicator.store
         put(store, record("a", 5, [1, 2, 0]), *(record(f"x{i}", 5, [1, 2, 3]) for i in range(50)))
         assert found(store, probe("m", 5, [1, 2, 3])) == {"a": {"sketch": 2}}
+
+
+def test_the_hottest_keys_are_told_of_where_there_are_many(
+    server: Server, index: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys of stories with many copies are frequent too, and come first by their names."""
+    from tests.stores.test_contract import put, record
+
+    monkeypatch.setattr(health, "MANY_HOT_KEYS", 2)
+    with Deduplicator.open(url(server, index)) as deduplicator:
+        store = deduplicator.store
+        copied = [record(f"c{i:02d}", i, [1, 2, 3, 4, 5], of="c00") for i in range(1, 14)]
+        originals = [record(f"o{i:02d}", i, [100 + i] * 5 + [9]) for i in range(30)]
+        put(store, record("c00", 0, [1, 2, 3, 4, 5]), *copied, *originals)
+        (hot,) = store.hot_keys(10).items()
+        assert hot[1] == 30
+        assert hot[0].startswith("s05:")
 
 
 def test_candidates_are_the_same_gathered_and_counted(
@@ -394,24 +458,29 @@ def test_what_was_there_before_the_stream_is_noticed(server: Server, index: str)
     assert {i: r.decision.link for i, r in found.items()} == links_of_one_writer(documents)
 
 
-def test_segment_replication_is_read_from_the_primary(
-    opensearch_server: Server, request_index: str
-) -> None:
-    """There a replica lacks what a refresh has made visible."""
+def test_segment_replication_is_read_from_the_primary(opensearch_cluster: Cluster) -> None:
+    """There a replica lacks what a refresh has made visible: of searches sent right after it, those
+    that meet a replica miss the article just written."""
+    cluster, index = opensearch_cluster, new_index()
     body = {
-        "settings": {"index": {"replication.type": "SEGMENT", "number_of_replicas": 0}},
+        "settings": {"index": {"replication.type": "SEGMENT", "number_of_replicas": 2}},
         "mappings": bodies.news_mapping(Settings()),
     }
-    request(opensearch_server, "PUT", f"/{request_index}", body)
-    with Deduplicator.open(url(opensearch_server, request_index)) as deduplicator:
-        assert isinstance(deduplicator.store, ClusterStore)
-        assert deduplicator.store.searches.preference == {"preference": "_primary"}
-        assert add(deduplicator, article("a", 1, 1), article("b", 1, 2)) == {"a": "a", "b": "a"}
-        assert deduplicator.store.followers(["a"]) == {"b"}
-
-
-@pytest.fixture
-def request_index(opensearch_server: Server) -> Iterator[str]:
-    name = new_index()
-    yield name
-    opensearch_server.http("DELETE", f"/{name}")
+    assert cluster.http("PUT", f"/{index}", body).status == 200
+    cluster.wait_for("green", nodes=3)
+    hosts = ",".join(one.removeprefix("http://") for one in cluster.urls)
+    try:
+        with Deduplicator.open(f"opensearch+http://{hosts}/{index}") as deduplicator:
+            store = deduplicator.store
+            assert isinstance(store, ClusterStore)
+            for number in range(8):
+                original, copy = article(f"a{number}", number, 1), article(f"b{number}", number, 2)
+                add(deduplicator, original)
+                store.refresh()
+                assert deduplicator.check(copy).group == original.id
+                assert add(deduplicator, copy) == {copy.id: original.id}
+                store.refresh()
+                assert store.followers([original.id]) == {copy.id}
+            assert store.check() == []
+    finally:
+        cluster.http("DELETE", f"/{index}")

@@ -6,12 +6,18 @@ Every test ends by comparing the groups with those of the embedded store.
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 
@@ -21,8 +27,9 @@ from esdedup.outcomes import Outcome
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import bodies
+from tests.backfill.newsroom import Newsroom, articles, expected_groups
 from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Proxy, Server, start
-from tests.servers.fixtures import READER, READER_PASSWORD
+from tests.servers.fixtures import READER, READER_PASSWORD, WRITER, WRITER_PASSWORD
 from tests.servers.proxy import Direction
 from tests.soak import check, of_one_writer
 from tests.stores.conftest import new_index
@@ -48,11 +55,11 @@ def server(request: pytest.FixtureRequest) -> Server:
     return found
 
 
-@pytest.fixture(scope="module")
-def small_server() -> Iterator[Server]:
+@pytest.fixture(scope="module", params=["elasticsearch", "opensearch"])
+def small_server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """One write at a time and one waiting: the third is refused."""
     settings = {"thread_pool.write.size": 1, "thread_pool.write.queue_size": 1}
-    with start("elasticsearch", settings=settings) as made:
+    with start(request.param, settings=settings) as made:
         yield made
 
 
@@ -63,8 +70,9 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_REQUEST_SECONDS", "20")
 
 
-def url(server: Server | Cluster | Proxy, index: str, product: str = "elasticsearch") -> str:
+def url(server: Server | Cluster | Proxy, index: str, product: str = "") -> str:
     hosts = server.urls if isinstance(server, Server | Cluster) else [server.url]
+    product = product or (server.product if isinstance(server, Server | Cluster) else "")
     scheme = hosts[0].partition("://")[0]
     return f"{product}+{scheme}://{','.join(h.partition('://')[2] for h in hosts)}/{index}"
 
@@ -103,8 +111,14 @@ def drop(server: Server | Cluster, index: str) -> None:
 # --- servers that go away --------------------------------------------------------------------
 
 
-def test_a_node_killed_in_the_middle_of_a_bulk(elasticsearch_cluster: Cluster) -> None:
-    cluster, index, documents = elasticsearch_cluster, new_index(), stream(240)
+@pytest.fixture(params=["elasticsearch", "opensearch"])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    found: Cluster = request.getfixturevalue(f"{request.param}_cluster")
+    return found
+
+
+def test_a_node_killed_in_the_middle_of_a_bulk(cluster: Cluster) -> None:
+    index, documents = new_index(), stream(240)
     store = url(cluster, index)
     Deduplicator.open(store, SETTINGS).close()
     cluster.wait_for("green", nodes=3)
@@ -119,6 +133,30 @@ def test_a_node_killed_in_the_middle_of_a_bulk(elasticsearch_cluster: Cluster) -
         victim.restart(nodes=3)
 
 
+def test_a_cluster_without_a_quorum_is_waited_for(cluster: Cluster) -> None:
+    """Two of three nodes die and come back; until then nothing can be written."""
+    index, documents = new_index(), stream(240)
+    store = url(cluster, index)
+    Deduplicator.open(store, SETTINGS).close()
+    cluster.wait_for("green", nodes=3)
+    victims = cluster.nodes[1:]
+
+    def lose_the_quorum() -> None:
+        for victim in victims:
+            victim.kill()
+        time.sleep(5)
+        for victim in victims:
+            victim.spawn()
+
+    try:
+        index_during(store, documents, lose_the_quorum, after=60)
+        cluster.wait_for("green", nodes=3)
+        check(store, of_one_writer(documents))
+    finally:
+        cluster.wait_for("green", nodes=3)
+        drop(cluster, index)
+
+
 def test_a_server_restarted_under_way(small_server: Server) -> None:
     index, documents = new_index(), stream(120)
     store = url(small_server, index)
@@ -130,6 +168,37 @@ def test_a_server_restarted_under_way(small_server: Server) -> None:
     index_during(store, documents, crash, after=40)
     check(store, of_one_writer(documents))
     drop(small_server, index)
+
+
+def test_a_sweeping_daemon_outlives_a_restart(small_server: Server) -> None:
+    """With the product to be found by asking, and little patience: it meets every stage of it."""
+    newsroom, documents = Newsroom(small_server, new_index()), articles(20)
+    newsroom.create()
+    newsroom.fill(documents[:10])
+    daemon = subprocess.Popen(
+        [sys.executable, "-m", "esdedup", "sweep", "--store", newsroom.url, "--watch", "0.1",
+         "--field", "text=article.body", "--json"],
+        env={**os.environ, "ES_RETRY_SECONDS": "1", "ES_OPENING_SECONDS": "0.1"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert daemon.stdout is not None
+    assert daemon.stderr is not None
+    try:
+        assert json.loads(daemon.stdout.readline())["documents"] == 10
+        small_server.kill()
+        assert "waiting: " in daemon.stderr.readline()
+        small_server.restart()
+        newsroom.fill(documents[10:])
+        seen = 0
+        while seen < 10:
+            seen += json.loads(daemon.stdout.readline())["documents"]
+        daemon.send_signal(signal.SIGTERM)
+        assert daemon.wait(20) == 0
+    finally:
+        daemon.kill()
+        daemon.communicate()
+    assert newsroom.groups() == expected_groups(documents)
+    newsroom.drop()
 
 
 def test_a_full_write_queue_is_waited_for(small_server: Server) -> None:
@@ -305,6 +374,20 @@ def test_the_right_credentials_and_authority(
     index_all(store, documents)
     check(store, of_one_writer(documents))
     check(store.removeprefix("elasticsearch+"), of_one_writer(documents))
+    drop(server, index)
+
+
+@pytest.mark.parametrize("product", ["elasticsearch+", ""])
+def test_a_password_may_have_any_letters(
+    secure_elasticsearch_server: Server, monkeypatch: pytest.MonkeyPatch, product: str
+) -> None:
+    server, index = secure_elasticsearch_server, new_index()
+    monkeypatch.setenv("ES_CA_CERTS", str(server.ca))
+    in_url = secured(server, index, WRITER, quote(WRITER_PASSWORD, safe=""))
+    Deduplicator.open(product + in_url.removeprefix("elasticsearch+")).close()
+    monkeypatch.setenv("ES_USERNAME", WRITER)
+    monkeypatch.setenv("ES_PASSWORD", WRITER_PASSWORD)
+    Deduplicator.open(product + secured(server, index).removeprefix("elasticsearch+")).close()
     drop(server, index)
 
 

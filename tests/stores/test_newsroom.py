@@ -92,6 +92,18 @@ def test_words_change_groups_and_are_taken_back(backend: Backend, news: Deduplic
     assert other.store.check() == []
 
 
+def test_an_original_indexed_anew_with_another_text(news: Deduplicator) -> None:
+    """Its copies find another leader, and it the story that it tells now; and back again."""
+    other = replace(DOCUMENTS[0], text=DOCUMENTS[4].text, title=DOCUMENTS[4].title)
+    for changed in (other, DOCUMENTS[0]):
+        list(news.add_many([changed]))
+        with new_deduplicator(Settings()) as fresh:
+            list(fresh.add_many([changed, *DOCUMENTS[1:]]))
+            assert groups(news) == groups(fresh)
+        assert groups(news)["b"] == ("b" if changed is other else "a")
+        assert news.store.check() == []
+
+
 def test_who_writes_meanwhile_hears_of_it(backend: Backend, news: Deduplicator) -> None:
     """A writer that began before a word was said settles what it wrote."""
     other = Deduplicator(backend.open())
