@@ -28,8 +28,9 @@ class ServiceConfig:
     queue: int = 64
     # Text and pages in all admitted writes together.
     queue_bytes: int = 128_000_000
-    # Requests at once, whatever they ask.
+    # Requests at once, whatever they ask, and connections, each of which may hold one body.
     requests: int = 200
+    connections: int = 256
     # Streams of articles, and of events, at once.
     streams: int = 8
     # Connections that read, and the longest wait for a free one.
@@ -46,6 +47,7 @@ class ServiceConfig:
             "queue",
             "queue_bytes",
             "requests",
+            "connections",
             "streams",
             "readers",
             "workers",

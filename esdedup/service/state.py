@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from esdedup.model import JSON, Document, Failure
@@ -40,6 +40,7 @@ class Service:
         self.streams = 0
         self.remembered = Remembered()
         self.addresses: frozenset[str] = frozenset()  # for labels of metrics
+        self.connections: Collection[object] = ()  # of the server, as they are now
         self._loop: asyncio.AbstractEventLoop | None = None
         self._readers: Readers | None = None
         self._writer: Writer | None = None

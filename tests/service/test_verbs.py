@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,48 @@ def test_health_and_metrics(service: Running) -> None:
         'esdedup_http_requests_total{method="POST",route="/v1/articles",status="201"} 4',
     ):
         assert line in text
+
+
+def test_scrapes_at_the_same_time_share_one_look(start: Start) -> None:
+    """Two of Prometheus often watch one service; both wait for the same count of hot keys."""
+    service = start()
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(service.client.get, "/metrics") for _ in range(8)]
+    for answer in asked:
+        assert answer.result().status_code == 200
+        assert "esdedup_hot_keys 0" in answer.result().text
+
+
+def test_every_problem_is_counted_by_its_reason(start: Start) -> None:
+    service = start()
+    for path, status in (
+        ("/v1/search?size=99999", 422),
+        ("/v1/story?id=nobody", 404),
+        ("/v1/search?cursor=nonsense", 400),
+        ("/nowhere", 404),
+    ):
+        assert service.client.get(path).status_code == status, path
+    assert service.post("/v1/corrections/pin", {"id": "nobody"}).status_code == 404
+    text = service.client.get("/metrics").text
+    for reason, times in (("invalid", 1), ("unknown-id", 2), ("bad-request", 1), ("not-found", 1)):
+        assert f'esdedup_refused_total{{reason="{reason}"}} {times}\n' in text
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/search", "GET, POST"),
+        ("/v1/articles", "DELETE, GET, POST"),
+        ("/", "GET"),
+        ("/static/app.js", "GET, HEAD"),
+    ],
+)
+def test_another_method_is_told_those_that_there_are(
+    service: Running, path: str, methods: str
+) -> None:
+    answer = service.client.put(path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, methods)
+    assert answer.headers["Content-Type"] == "application/problem+json"
 
 
 def test_the_page_is_served(service: Running) -> None:
