@@ -115,7 +115,9 @@ class Service:
         """Whoever listens for events; made with the first."""
         if self._followers is None:
             config = self.config
-            self._followers = Followers(config.store, self.settings, config.events_seconds)
+            # Who is told of a change asks at once what there is now.
+            forget = self.remembered.events.clear
+            self._followers = Followers(config.store, self.settings, config.events_seconds, forget)
         return self._followers
 
     async def retry(self) -> JSON:
