@@ -33,6 +33,8 @@ class ServiceConfig:
     connections: int = 256
     # Streams of articles, and of events, at once.
     streams: int = 8
+    # Answers to a stream that its client has not read; they wait on the disk.
+    answers_bytes: int = 1_000_000_000
     # Connections that read, and the longest wait for a free one.
     readers: int = 4
     reader_seconds: float = 10.0
@@ -49,6 +51,7 @@ class ServiceConfig:
             "requests",
             "connections",
             "streams",
+            "answers_bytes",
             "readers",
             "workers",
         ):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from esdedup.service import schemas
+from esdedup.service.streaming import Spool
+from esdedup.settings import Settings
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
 
 
@@ -79,6 +83,32 @@ def test_a_client_may_send_everything_before_it_reads(start: Start) -> None:
         "statuses": {"new": 3_500},
     }
     assert len(answers) == 3_500
+
+
+def test_answers_that_nobody_reads_end_a_stream(start: Start) -> None:
+    """All of it is sent before anything is read; what was written is told, and where to go on."""
+    service = start(answers_bytes=10_000, settings=Settings(batch=20))
+    body = "".join(json.dumps({"id": "x" * 500 + str(i), "text": FERRY}) + "\n" for i in range(200))
+    *answers, end = lines_of(service.bulk(body).text)
+    told = end["summary"]
+    assert (told["complete"], told["problem"]["code"]) == (False, "answers-unread")
+    assert told["articles"] == len(answers) == told["next_line"] - 1 < 200
+    assert service.client.get("/v1/stats").json()["documents"] == len(answers)
+
+
+def test_what_was_read_takes_no_room() -> None:
+    async def lived() -> int:
+        with closing(Spool()) as spool:
+            pieces = spool.pieces()
+            for _ in range(10):
+                spool.write(b"a" * 1_000)
+                assert await anext(pieces) == b"a" * 1_000
+            spool.write(b"b")
+            spool.end()
+            assert [piece async for piece in pieces] == [b"b"]
+            return spool._file.seek(0, 2)
+
+    assert asyncio.run(lived()) == 1
 
 
 @pytest.mark.parametrize("how", ["get", "post"])
