@@ -126,7 +126,7 @@ class Reads:
             await self._give(sent, answer, answer.body, "canonical")
             return
         counting = folding.count_search(search, fold)
-        path = sent.request.path.removesuffix("_count") + "_search"
+        path = sent.request.path.rstrip("/").removesuffix("_count") + "_search"
         answer = await self._ask(sent, counting, counting.body, "filter", path=path)
         told = None
         if answer.head.status == 200:

@@ -35,9 +35,9 @@ OTHER = Route("other")
 
 
 def route_of(method: str, path: str) -> Route:
-    """`path` as it came, without the query."""
+    """`path` as it came, without the query; the engines do not look at slashes at its end."""
     parts: list[str] = []
-    for raw in path.split("/")[1:]:
+    for raw in path.rstrip("/").split("/")[1:]:
         part = _decoded(raw)
         if not part:
             return OTHER

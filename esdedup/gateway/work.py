@@ -42,6 +42,7 @@ class Work:
     new_id: str | None = None
     prepared: list[Share] = field(default_factory=list)  # to be decided
     desks: list[Desk] = field(default_factory=list)  # of those that are
+    unsigned: list[Desk] = field(default_factory=list)  # of those that failed
     missing: list[str] = field(default_factory=list)  # patterns without an index
     enriched: int = 0
     unenriched: int = 0
@@ -54,6 +55,8 @@ class Work:
         while self.prepared:
             if desk := self.prepared.pop().desk:
                 desk.give_up()
+        while self.unsigned:  # only now is there anything for settling to find
+            self.unsigned.pop().note_unsigned()
 
 
 Step = Callable[[Work], Coroutine[Any, Any, Work]]

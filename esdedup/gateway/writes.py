@@ -285,7 +285,7 @@ class Writes:
         else:
             return
         if share.desk is not None:
-            share.desk.note_unsigned()
+            work.unsigned.append(share.desk)
         work.unenriched += share.writes
 
     def _failed(self, pattern: str, reason: str, *, quiet: bool = False) -> None:

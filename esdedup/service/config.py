@@ -28,10 +28,13 @@ class ServiceConfig:
     queue: int = 64
     # Text and pages in all admitted writes together.
     queue_bytes: int = 128_000_000
-    # Requests at once, whatever they ask.
+    # Requests at once, whatever they ask, and connections, each of which may hold one body.
     requests: int = 200
+    connections: int = 256
     # Streams of articles, and of events, at once.
     streams: int = 8
+    # Answers to a stream that its client has not read; they wait on the disk.
+    answers_bytes: int = 1_000_000_000
     # Connections that read, and the longest wait for a free one.
     readers: int = 4
     reader_seconds: float = 10.0
@@ -46,7 +49,9 @@ class ServiceConfig:
             "queue",
             "queue_bytes",
             "requests",
+            "connections",
             "streams",
+            "answers_bytes",
             "readers",
             "workers",
         ):

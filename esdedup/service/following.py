@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from esdedup.errors import EsdedupError
 from esdedup.events.history import EventWatch
@@ -42,10 +42,13 @@ class _Publishing(Output):
 
 
 class Followers:
-    """Those who listen, and the thread that looks."""
+    """Those who listen, and the thread that looks; `changed` is called before they are told."""
 
-    def __init__(self, url: str, settings: Settings, every: float) -> None:
+    def __init__(
+        self, url: str, settings: Settings, every: float, changed: Callable[[], None]
+    ) -> None:
         self._url, self._settings, self._every = url, settings, every
+        self._changed = changed
         self._loop = asyncio.get_running_loop()
         self._listening: set[asyncio.Queue[JSON | None]] = set()
         self._ended = threading.Event()
@@ -84,6 +87,7 @@ class Followers:
         self._loop.call_soon_threadsafe(self._hand_out, list(changes))
 
     def _hand_out(self, changes: Sequence[JSON]) -> None:
+        self._changed()
         for queue in list(self._listening):
             for change in changes:
                 if queue.qsize() >= _WAITING - 1:

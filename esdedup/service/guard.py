@@ -61,10 +61,13 @@ class ReadRoute(APIRoute):
                 _check_media_type(request, self.media_type)
             if self.needed != "read":
                 service.writable()
-                service.admission.refuse_if_full(int(request.headers.get("content-length", "0")))
+                self._refuse_if_full(service, request)
             return await handler(_Request(request.scope, request.receive))
 
         return guarded
+
+    def _refuse_if_full(self, service: Service, request: Request) -> None:
+        service.admission.refuse_if_full(int(request.headers.get("content-length", "0")))
 
 
 class WriteRoute(ReadRoute):
@@ -73,6 +76,9 @@ class WriteRoute(ReadRoute):
 
 class StreamRoute(WriteRoute):
     media_type = "application/x-ndjson"
+
+    def _refuse_if_full(self, service: Service, request: Request) -> None:
+        """Never: each of its batches waits for room, however long the whole is."""
 
 
 class AdminRoute(ReadRoute):

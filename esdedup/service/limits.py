@@ -31,7 +31,7 @@ CONTENT_SECURITY_POLICY = (
     "font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
+SECURITY_HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -75,8 +75,14 @@ class Limits:
 
     def _refuse(self, scope: Scope, headers: Headers) -> None:
         """What can be told from the headers alone."""
-        if self._under_way > self._service.config.requests and scope["path"] != "/healthz":
-            raise Problem(503, "busy", "too many requests at once; come again", retry_after=2)
+        if self._is_busy() and scope["path"] != "/healthz":
+            raise Problem(
+                503,
+                "busy",
+                "too many requests at once; come again",
+                retry_after=2,
+                headers={"Connection": "close"},
+            )
         self._refuse_other_sites(scope["method"], headers)
         if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
             raise Problem(
@@ -85,6 +91,12 @@ class Limits:
         length = headers.get("content-length", "0")
         if scope["path"] not in STREAMED and int(length) > self._service.config.body_bytes:
             raise self._too_large()
+
+    def _is_busy(self) -> bool:
+        config = self._service.config
+        return (
+            self._under_way > config.requests or len(self._service.connections) > config.connections
+        )
 
     def _refuse_other_sites(self, method: str, headers: Headers) -> None:
         """Pages of other sites must not use a browser of somebody who may reach the service."""
@@ -188,7 +200,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in SECURITY_HEADERS.items():
                 headers.setdefault(name, value)
             if self.scope["path"].startswith("/v1/"):
                 headers.setdefault("Cache-Control", "no-store")

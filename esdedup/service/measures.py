@@ -43,11 +43,14 @@ async def _look_for_hot_keys(service: Service, documents: int, now: float) -> No
     if known.looking is None and (known.hot is None or now - known.hot_at > _HOT_SECONDS):
         asked = service.read(lambda d: _hot(d, documents), "hot keys")
         known.looking = asyncio.ensure_future(asked)
-    if known.looking is not None:
-        done, _ = await asyncio.wait({known.looking}, timeout=_PATIENCE_SECONDS)
-        if done:
-            looking, known.looking = known.looking, None
-            known.hot, known.hot_at = looking.result(), now
+    looking = known.looking
+    if looking is None:
+        return
+    done, _ = await asyncio.wait({looking}, timeout=_PATIENCE_SECONDS)
+    if done:
+        if known.looking is looking:  # the first of the scrapes that waited for it
+            known.looking = None
+        known.hot, known.hot_at = looking.result(), now
 
 
 def _hot(deduplicator: Deduplicator, documents: int) -> dict[str, int]:

@@ -120,22 +120,24 @@ def of_error(error: EsdedupError) -> Problem:
 def register(app: FastAPI) -> None:
     """Everything that a route can raise becomes a problem."""
 
-    def from_problem(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        problem = _as_problem(error)
+    def answer(request: Request, problem: Problem) -> Response:
         request.app.state.service.metrics.refused.add(problem.code)
         return response_of(problem, request_id_of(request))
 
+    def from_problem(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return answer(request, _as_problem(error, request))
+
     def from_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return response_of(_invalid(error), request_id_of(request))
+        return answer(request, _invalid(error))
 
     def from_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, EsdedupError)
         problem = of_error(error)
         if problem.status_code >= 500:
             _log.error("%s: %s", type(error).__name__, error)
-        return response_of(problem, request_id_of(request))
+        return answer(request, problem)
 
     app.add_exception_handler(HTTPException, from_problem)
     app.add_exception_handler(RequestValidationError, from_validation)
@@ -146,9 +148,13 @@ def request_id_of(request: Request) -> str:
     return str(request.scope.get("esdedup.request_id", ""))
 
 
-def _as_problem(error: HTTPException) -> Problem:
+def _as_problem(error: HTTPException, request: Request) -> Problem:
     if isinstance(error, Problem):
         return error
+    # An address has a route for each of its methods: the first of them knows only its own.
+    operations = request.app.openapi()["paths"].get(request.url.path)
+    if error.status_code == 405 and operations:
+        error.headers = {"Allow": ", ".join(sorted(map(str.upper, operations)))}
     details = {
         404: ("not-found", "there is nothing at this address; /openapi.json lists what there is"),
         405: ("method-not-allowed", "this address takes other methods; see the header Allow"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import signal
 import socket
 from types import FrameType
@@ -15,15 +16,16 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from esdedup.errors import SettingsError
+from esdedup.service.limits import SECURITY_HEADERS
 from esdedup.service.logs import log
+from esdedup.service.problems import Problem, response_of
 from esdedup.service.state import Service
 
 _log = logging.getLogger("esdedup.service")
 # A request line and its headers are a few hundred bytes.
 _HEADER_SECONDS = 15.0
 _HEADER_BYTES = 65_536
-# Connections at once; each may hold one body within the limits.
-_CONNECTIONS = 256
+_BACKLOG = 256
 
 
 class _Protocol(H11Protocol):
@@ -48,6 +50,17 @@ class _Protocol(H11Protocol):
             self._timer.cancel()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP never reaches the application, and is answered as it would answer."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else an answer is under way
+            id_ = secrets.token_hex(8)
+            answer = response_of(Problem(400, "bad-http", "this is no HTTP request"), id_)
+            answer.headers.update({**SECURITY_HEADERS, "X-Request-Id": id_, "Connection": "close"})
+            head = h11.Response(status_code=400, headers=answer.raw_headers, reason=b"Bad Request")
+            for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
     def _arm(self) -> None:
         if self._timer is None:
             self._timer = self.loop.call_later(_HEADER_SECONDS, self._give_up)
@@ -63,6 +76,7 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+        service.connections = self.server_state.connections
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._service.stop()
@@ -74,7 +88,7 @@ class Server(uvicorn.Server):
 def listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=_CONNECTIONS)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise SettingsError(
             f"cannot listen at {host}, port {port} ({error.strerror or error}); choose others "
@@ -99,7 +113,6 @@ def make_server(app: FastAPI, *, grace: float = 60.0) -> Server:
         "access_log": False,
         "server_header": False,
         "proxy_headers": False,
-        "limit_concurrency": _CONNECTIONS,
         "timeout_keep_alive": 15,
         "timeout_graceful_shutdown": round(grace),
         "h11_max_incomplete_event_size": _HEADER_BYTES,

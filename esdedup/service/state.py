@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from esdedup.model import JSON, Document, Failure
@@ -40,6 +40,7 @@ class Service:
         self.streams = 0
         self.remembered = Remembered()
         self.addresses: frozenset[str] = frozenset()  # for labels of metrics
+        self.connections: Collection[object] = ()  # of the server, as they are now
         self._loop: asyncio.AbstractEventLoop | None = None
         self._readers: Readers | None = None
         self._writer: Writer | None = None
@@ -114,7 +115,9 @@ class Service:
         """Whoever listens for events; made with the first."""
         if self._followers is None:
             config = self.config
-            self._followers = Followers(config.store, self.settings, config.events_seconds)
+            # Who is told of a change asks at once what there is now.
+            forget = self.remembered.events.clear
+            self._followers = Followers(config.store, self.settings, config.events_seconds, forget)
         return self._followers
 
     async def retry(self) -> JSON:

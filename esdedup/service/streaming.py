@@ -1,8 +1,9 @@
 """Articles as NDJSON in, decisions as NDJSON out, both as they come.
 
 Many clients send all they have before they read anything: an answer that waited for them to read
-would wait for ever. So what is answered goes to a file of its own first, and reading goes on.
-Nothing else grows: a batch of lines is in memory, and while the writer is busy nothing is read.
+would wait for ever. So what is answered goes to a file of its own first, and reading goes on, up to
+a size at which the stream ends. Nothing else grows: a batch of lines is in memory, and while the
+writer is busy nothing is read.
 """
 
 from __future__ import annotations
@@ -44,7 +45,15 @@ class Spool:
         self._written, self._read, self._is_whole = 0, 0, False
         self._changed = asyncio.Event()
 
+    @property
+    def unread(self) -> int:
+        return self._written - self._read
+
     def write(self, data: bytes) -> None:
+        if not self.unread:  # or the file would grow for as long as the stream goes on
+            self._file.seek(0)
+            self._file.truncate()
+            self._read = self._written = 0
         self._file.seek(self._written)
         self._file.write(data)
         self._written += len(data)
@@ -218,6 +227,10 @@ class _Run:
             self._statuses[outcome.status] += 1
             if outcome.status != "relinked":
                 self._roles[outcome.decision.role] += 1
+        if self._spool.unread > self._service.config.answers_bytes:
+            raise Problem(
+                413, "answers-unread", "read the answers while you send, or send fewer articles"
+            )
 
     def _summary(self, problem: Problem | None) -> JSON:
         summary: JSON = {

@@ -8,7 +8,7 @@ version it was decided on, and nothing rests on what one worker has in memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -115,7 +115,7 @@ class ClusterStore:
             self.index.create(settings or Settings())
             mappings = self.index.mappings() or {}
         self._kind = self.index.kind(mappings)
-        self._several = len(mappings) > 1
+        self._several = self._is_several(mappings)
         self._known = set(mappings)
         self.searches.preference = self.index.read_preference()
         self.adopt(self._settle_settings(settings, mappings, mode))
@@ -220,9 +220,13 @@ class ClusterStore:
             raise self._gone()
         if new := set(indices) - self._known:
             self._adopt(new)
-        self._several = len(indices) > 1
+        self._several = self._is_several(indices)
         self._position = position
         return position
+
+    def _is_several(self, indices: Sized) -> bool:
+        """A pattern is never one: no document can be got by it, and another index may come."""
+        return len(indices) > 1 or self._kind == "pattern"
 
     def _shards(self) -> dict[str, JSON]:
         """Index -> its started shards; waits for the first, which an index just made has not."""

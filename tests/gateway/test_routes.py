@@ -31,6 +31,10 @@ from esdedup.gateway.routes import (
         ("GET", "/a,b*/_search", "search", "a,b*"),
         ("POST", "/_msearch", "msearch", ""),
         ("GET", "/news/_count", "count", "news"),
+        ("POST", "/news/_doc/", "index", "news"),
+        ("PUT", "/news/_doc/1//", "index", "news"),
+        ("POST", "/_bulk/", "bulk", ""),
+        ("GET", "/news/_search/", "search", "news"),
     ],
 )
 def test_ours(method: str, path: str, kind: str, index: str) -> None:
@@ -46,7 +50,7 @@ def test_ours(method: str, path: str, kind: str, index: str) -> None:
         "/%3Cnews-%7Bnow%7D%3E/_doc/1", "/News/_doc/1", "/.security/_doc/1", "/-news/_doc/1",
         "/news%00/_doc/1", "/news%0d%0a/_doc/1", "/news%ff/_doc/1", "//news/_doc/1",
         "/news//_doc/1", "/news/_doc/1/_source", "/news/type/1", "/cluster:news/_doc/1", "/", "",
-        "/news/_search/scroll", "/_search/scroll", "/news/_doc/1/", "/news%5c/_doc/1",
+        "/news/_search/scroll", "/_search/scroll", "/_doc/", "//", "/news%5c/_doc/1",
     ],
 )  # fmt: skip
 def test_none_of_ours(path: str) -> None:

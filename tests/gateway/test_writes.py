@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import random
 import threading
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from esdedup.backfill import sweep
 from esdedup.gateway import parts
 from esdedup.gateway.callers import CallerStore
+from esdedup.gateway.desks import Desk
 from esdedup.gateway.http import UpstreamError
+from esdedup.gateway.upstream import Upstream
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from tests.gateway.running import Running, running
@@ -265,6 +270,36 @@ def test_updates(gateway: Running, server: Server, made: str) -> None:
     assert set(groups(server, made).values()) == {"b"}, "the next one leads after the delete"
 
 
+def test_a_pattern_that_one_index_fits(server: Server, made: str) -> None:
+    """Changed articles are read again to be settled, which no pattern can be asked for."""
+    with running(f"{server.product}+{server.url}", indices=(f"{made}*",)) as gateway:
+        articles = {"a": article(1), "b": article(2), "c": article(3, of=1)}
+        for id_, source in articles.items():
+            assert gateway.http("PUT", f"/{made}/_doc/{id_}", source).status == 201
+        gateway.settled()
+        assert groups(server, made) == {"a": "a", "b": "b", "c": "a"}
+        changed = {"doc": {"text": article(2)["text"]}}
+        assert gateway.http("POST", f"/{made}/_update/a", changed).json()["result"] == "updated"
+        gateway.settled()
+        assert gateway.gateway.newsroom.counts["settling_failed"] == 0
+    articles["a"] = {**articles["a"], "text": article(2)["text"]}
+    assert groups(server, made) == judged(articles)
+
+
+def test_slashes_at_the_end(gateway: Running, server: Server, made: str) -> None:
+    """As many write them; the engines do not look at them."""
+    own = gateway.http("POST", f"/{made}/_doc/?refresh=true", article(1)).json()["_id"]
+    assert gateway.http("PUT", f"/{made}/_doc/b/?refresh=true", article(2, of=1)).status == 201
+    bulk = gateway.bulk(f"/{made}/_bulk/?refresh=true", {"index": {"_id": "c"}}, article(3, of=1))
+    assert not bulk.json()["errors"]
+    gateway.settled()
+    assert groups(server, made) == {own: own, "b": own, "c": own}
+    folded = {"x-esdedup-fold": "group"}
+    found = gateway.http("POST", f"/{made}/_search/", {}, folded).json()
+    assert found["hits"]["total"]["value"] == 1
+    assert gateway.http("GET", f"/{made}/_count/", headers=folded).json()["count"] == 1
+
+
 def test_quirks_of_the_format(gateway: Running, server: Server, made: str) -> None:
     """Every oddity meets what the cluster itself says of it."""
     line, source = json.dumps({"index": {"_id": "a"}}), json.dumps(article(1))
@@ -348,6 +383,42 @@ def test_read_back_and_written_again(gateway: Running, server: Server, made: str
     answer = gateway.http("PUT", f"/{made}/_doc/a?refresh=true", source)
     assert answer.json()["result"] == "updated"
     assert sources(server, made)["a"]["dedup"]["digest"] != before
+
+
+@pytest.mark.parametrize("sweeper", ["the gateway", "another program"])
+def test_what_passed_unenriched_is_swept(
+    server: Server, made: str, monkeypatch: pytest.MonkeyPatch, sweeper: str
+) -> None:
+    """A defect in detection: the articles are written all the same, and get their groups later."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    exchange = Upstream.exchange
+
+    async def slow(*given: Any, **named: Any) -> Any:
+        await asyncio.sleep(0.5)  # settling could look for them before they are there
+        return await exchange(*given, **named)
+
+    monkeypatch.setattr(Upstream, "exchange", slow)
+    articles = {f"a{n}": article(n, of=n % 3 if n > 2 else None) for n in range(12)}
+    lines = [line for id_, s in articles.items() for line in ({"create": {"_id": id_}}, s)]
+    url, began = f"{server.product}+{server.url}", datetime.now(UTC)
+    if sweeper != "the gateway":  # which is ended before it comes to it
+        monkeypatch.setattr(Desk, "settle", Desk.forget)
+    with running(url, indices=(made,)) as gateway:
+        with monkeypatch.context() as failing:
+            failing.setattr(Desk, "decide", broken)
+            answer = gateway.bulk(f"/{made}/_bulk?refresh=true", *lines).json()
+        assert not answer["errors"]
+        assert [item["create"]["_id"] for item in answer["items"]] == list(articles)
+        assert gateway.gateway.counts["unenriched"] == len(articles)
+        gateway.settled()
+    if sweeper != "the gateway":
+        assert sources(server, made) == articles
+        with Deduplicator.open(f"{url}/{made}") as later:
+            assert sweep(later, began).done == len(articles)
+    assert groups(server, made) == judged(articles)
 
 
 def test_detection_that_fails(server: Server, index: str) -> None:

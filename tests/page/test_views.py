@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 from playwright.sync_api import Page, expect
 
 from esdedup.sample import pages
+from tests.newsdesk import ferry_stories
 from tests.page.addresses import VIEWS, address
 from tests.page.conftest import Open
 from tests.page.site import FERRY, FERRY_COPY, Site, crane_articles
@@ -78,8 +82,6 @@ def test_two_articles_side_by_side(site: Site, open_page: Open) -> None:
 
 
 def test_moved_passages_stand_at_both_places(own_site: Site, open_page: Open) -> None:
-    import httpx
-
     parts = [
         "The lighthouse at Farrow Point went dark on Sunday after ninety years of service.",
         "Its keeper handed the key to the mayor and walked home along the beach in the rain.",
@@ -110,14 +112,26 @@ def test_events_with_a_time_line_and_their_stories(site: Site, open_page: Open) 
     expect(page.locator(".hit .line")).to_have_count(len(crane_articles()))
 
 
+def test_an_event_appears_while_one_looks(own_site: Site, open_page: Open) -> None:
+    """The list just shown is remembered by the service; what happens since is told all the same."""
+    page = open_page(own_site.at(address("events", days="1")), wait=".live:not([hidden])")
+    expect(page.locator(".empty")).to_be_visible()
+    page.wait_for_timeout(6_000)  # for the first look, which tells nothing
+    news = ferry_stories(20, start=datetime.now(UTC) - timedelta(hours=2), minutes=5)
+    lines = "".join(json.dumps(article.to_json()) + "\n" for article in news)
+    kind = {"Content-Type": "application/x-ndjson"}
+    httpx.post(
+        own_site.at("v1/articles/bulk"), content=lines, headers=kind, timeout=60
+    ).raise_for_status()
+    expect(page.locator(".hit .role", has_text="under way")).to_be_visible(timeout=30_000)
+
+
 def test_no_event_is_an_answer(site: Site, open_page: Open) -> None:
     page = open_page(site.at(address("events", days="1")))
     expect(page.locator(".empty")).to_contain_text("No breaking events")
 
 
 def test_check_tells_copies_updates_and_news(site: Site, open_page: Open) -> None:
-    import httpx
-
     shown = httpx.get(site.at("v1/articles"), params={"id": FERRY}, timeout=60).json()
     text = shown["document"]["text"]
     page = open_page(site.at(VIEWS["check"]))
@@ -129,6 +143,19 @@ def test_check_tells_copies_updates_and_news(site: Site, open_page: Open) -> Non
     expect(page.locator(".panel .changes")).to_contain_text("31")
     _check(page, "A heron stood in the fountain of a small town until somebody brought it a fish.")
     expect(page.locator(".panel h2")).to_have_text("New")
+
+
+def test_check_tells_passages_of_others(site: Site, open_page: Open) -> None:
+    """A stored article inside a text four times as long: as a whole it is none's copy."""
+    shown = httpx.get(site.at("v1/articles"), params={"id": FERRY}, timeout=60).json()
+    text = shown["document"]["text"]
+    own = " ".join(f"heron{n} pond{n * n}" for n in range(2 * len(text.split())))
+    page = open_page(site.at(VIEWS["check"]))
+    _check(page, f"{own}. {text}")
+    expect(page.locator(".panel h2")).to_have_text("New, with passages of others in it")
+    expect(page.locator("h2", has_text="Contains")).to_be_visible()
+    expect(page.locator(".line").first).to_contain_text("of the article")
+    expect(page.locator(".marked mark").last).to_contain_text("ferry")
 
 
 def _check(page: Page, text: str) -> None:
@@ -202,8 +229,6 @@ def test_articles_of_two_groups_are_joined(own_site: Site, open_page: Open) -> N
 
 
 def test_a_pin_is_undone_without_losing_what_else_was_said(own_site: Site, open_page: Open) -> None:
-    import httpx
-
     said = {"ids": [FERRY, FERRY_COPY]}
     httpx.post(own_site.at("v1/corrections/merge"), json=said, timeout=60).raise_for_status()
     page = open_page(own_site.at(address("story", id=FERRY)))

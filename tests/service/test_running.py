@@ -98,6 +98,30 @@ def test_a_stream_waits_instead(start: Start) -> None:
     assert json.loads(answers[0].text.splitlines()[-1])["summary"]["articles"] == 3_000
 
 
+def test_a_long_stream_begins_while_others_write(start: Start) -> None:
+    """Its length says nothing of what is held: only a batch of it is, once there is room."""
+    service = start(queue=1, queue_bytes=100_000)
+    line = json.dumps({"id": "long", "text": FERRY, "note": "x" * 200_000})
+    answers: list[httpx.Response] = []
+    with busy(service):
+        writing = threading.Thread(
+            target=lambda: answers.append(service.post("/v1/articles", {"id": "a", "text": FERRY}))
+        )
+        writing.start()
+        while not service.app.state.service.admission.jobs:
+            time.sleep(0.01)
+        streaming = threading.Thread(target=lambda: answers.append(service.bulk(line)))
+        streaming.start()
+        while not service.app.state.service.streams:
+            assert streaming.is_alive()
+            time.sleep(0.01)
+    for thread in (writing, streaming):
+        thread.join(30)
+    streamed, written = sorted(answers, key=lambda answer: answer.status_code)
+    assert (streamed.status_code, written.status_code) == (200, 201)
+    assert json.loads(streamed.text.splitlines()[-1])["summary"]["complete"]
+
+
 def test_too_many_streams(start: Start) -> None:
     service = start(streams=1)
     with service.connected() as connection:
@@ -121,6 +145,21 @@ def test_too_many_requests_at_once(start: Start) -> None:
         refused = service.client.get("/v1/stats")
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:esdedup:problem:busy")
         assert service.client.get("/healthz").status_code == 200
+
+
+def test_too_many_connections(start: Start) -> None:
+    """Those that say nothing count, too."""
+    service = start(connections=2)
+    with service.connected(), service.connected(), service.connected():
+        while len(service.app.state.service.connections) < 3:
+            time.sleep(0.01)
+        refused = service.client.get("/v1/stats")
+        assert (refused.status_code, refused.json()["type"]) == (503, "urn:esdedup:problem:busy")
+        assert int(refused.headers["Retry-After"]) >= 1
+        assert service.client.get("/healthz").status_code == 200
+    while len(service.app.state.service.connections) > 2:
+        time.sleep(0.01)
+    assert service.client.get("/v1/stats").status_code == 200
 
 
 def test_what_is_in_hand_is_finished_though_the_client_went_away(start: Start) -> None:

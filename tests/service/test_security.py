@@ -331,6 +331,41 @@ def test_headers_cannot_be_injected(service: Running) -> None:
     assert b"set-cookie" not in answered.lower().replace(b"x-request-id", b"")
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GARBAGE\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_a_problem_too(service: Running, sent: bytes) -> None:
+    with service.connected() as connection:
+        connection.sendall(sent)
+        head, _, body = b"".join(iter(lambda: connection.recv(10_000), b"")).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"content-type: application/problem+json" in head.lower()
+    assert b"content-security-policy: default-src 'none'" in head.lower()
+    told = json.loads(body)
+    assert told["type"] == "urn:esdedup:problem:bad-http"
+    assert f"x-request-id: {told['request_id']}".encode() in head.lower()
+
+
+def test_what_ceases_to_be_http_ends_its_connection_alone(service: Running) -> None:
+    """In the middle of a stream, whose answer has begun."""
+    with service.connected() as connection:
+        connection.sendall(
+            b"POST /v1/articles/bulk HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+            b"Content-Type: application/x-ndjson\r\n\r\n2\r\n{}\r\n"
+        )
+        assert b" 200 " in connection.recv(1_000)
+        connection.sendall(b"no chunk\r\n")
+        while connection.recv(10_000):
+            pass
+    assert service.client.get("/healthz").status_code == 200
+
+
 def test_answers_carry_security_headers_and_allow_no_other_site(service: Running) -> None:
     for path in ("/v1/stats", "/healthz", "/nowhere", "/openapi.json"):
         answer = service.client.get(path, headers={"Origin": "https://other.example"})

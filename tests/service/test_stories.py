@@ -76,10 +76,13 @@ def test_events_as_they_happen(start: Start) -> None:
     thread.start()
     assert listening.wait(30)
     time.sleep(1)  # for the first look, which tells nothing
+    assert service.client.get("/v1/events").json()["total"] == 0
     bulk(service, tellings(datetime.now(UTC) - timedelta(hours=2)))
     deadline = time.monotonic() + 30
     while not any(line.startswith("data: ") for line in seen) and time.monotonic() < deadline:
         time.sleep(0.05)
+    # What was answered a moment ago is out of date for those who were told.
+    assert service.client.get("/v1/events").json()["total"] == 1
     service.app.state.service.stop()  # which ends the stream
     thread.join(30)
     assert not thread.is_alive()

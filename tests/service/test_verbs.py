@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from esdedup.service import schemas
+from esdedup.service.streaming import Spool
+from esdedup.settings import Settings
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
 
 
@@ -78,6 +83,32 @@ def test_a_client_may_send_everything_before_it_reads(start: Start) -> None:
         "statuses": {"new": 3_500},
     }
     assert len(answers) == 3_500
+
+
+def test_answers_that_nobody_reads_end_a_stream(start: Start) -> None:
+    """All of it is sent before anything is read; what was written is told, and where to go on."""
+    service = start(answers_bytes=10_000, settings=Settings(batch=20))
+    body = "".join(json.dumps({"id": "x" * 500 + str(i), "text": FERRY}) + "\n" for i in range(200))
+    *answers, end = lines_of(service.bulk(body).text)
+    told = end["summary"]
+    assert (told["complete"], told["problem"]["code"]) == (False, "answers-unread")
+    assert told["articles"] == len(answers) == told["next_line"] - 1 < 200
+    assert service.client.get("/v1/stats").json()["documents"] == len(answers)
+
+
+def test_what_was_read_takes_no_room() -> None:
+    async def lived() -> int:
+        with closing(Spool()) as spool:
+            pieces = spool.pieces()
+            for _ in range(10):
+                spool.write(b"a" * 1_000)
+                assert await anext(pieces) == b"a" * 1_000
+            spool.write(b"b")
+            spool.end()
+            assert [piece async for piece in pieces] == [b"b"]
+            return spool._file.seek(0, 2)
+
+    assert asyncio.run(lived()) == 1
 
 
 @pytest.mark.parametrize("how", ["get", "post"])
@@ -190,6 +221,48 @@ def test_health_and_metrics(service: Running) -> None:
         'esdedup_http_requests_total{method="POST",route="/v1/articles",status="201"} 4',
     ):
         assert line in text
+
+
+def test_scrapes_at_the_same_time_share_one_look(start: Start) -> None:
+    """Two of Prometheus often watch one service; both wait for the same count of hot keys."""
+    service = start()
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(service.client.get, "/metrics") for _ in range(8)]
+    for answer in asked:
+        assert answer.result().status_code == 200
+        assert "esdedup_hot_keys 0" in answer.result().text
+
+
+def test_every_problem_is_counted_by_its_reason(start: Start) -> None:
+    service = start()
+    for path, status in (
+        ("/v1/search?size=99999", 422),
+        ("/v1/story?id=nobody", 404),
+        ("/v1/search?cursor=nonsense", 400),
+        ("/nowhere", 404),
+    ):
+        assert service.client.get(path).status_code == status, path
+    assert service.post("/v1/corrections/pin", {"id": "nobody"}).status_code == 404
+    text = service.client.get("/metrics").text
+    for reason, times in (("invalid", 1), ("unknown-id", 2), ("bad-request", 1), ("not-found", 1)):
+        assert f'esdedup_refused_total{{reason="{reason}"}} {times}\n' in text
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/search", "GET, POST"),
+        ("/v1/articles", "DELETE, GET, POST"),
+        ("/", "GET"),
+        ("/static/app.js", "GET, HEAD"),
+    ],
+)
+def test_another_method_is_told_those_that_there_are(
+    service: Running, path: str, methods: str
+) -> None:
+    answer = service.client.put(path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, methods)
+    assert answer.headers["Content-Type"] == "application/problem+json"
 
 
 def test_the_page_is_served(service: Running) -> None:

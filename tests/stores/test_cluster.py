@@ -140,6 +140,17 @@ def test_a_pattern_reads_and_links_but_takes_nothing_new(server: Server, index: 
             add(deduplicator, article("c", 1, 3))
 
 
+def test_a_pattern_that_one_index_fits(server: Server, index: str) -> None:
+    """No document can be got by the name of a pattern, however many indices there are."""
+    with Deduplicator.open(url(server, f"{index}-0")) as deduplicator:
+        add(deduplicator, article("a", 1, 1), article("b", 1, 2))
+    with Deduplicator.open(url(server, f"{index}-*")) as deduplicator:
+        found = deduplicator.store.get_many(["a", "b", "none"])
+        assert {id_: one.decision.group for id_, one in found.items()} == {"a": "a", "b": "a"}
+        deduplicator.delete(["a"])
+        assert deduplicator.store.get_many(["b"])["b"].decision.role == "original"
+
+
 def test_a_pattern_that_matches_nothing_makes_nothing(server: Server, index: str) -> None:
     with pytest.raises(StoreMissing, match="a pattern that no index matches"):
         Deduplicator.open(url(server, f"{index}-*"))
