@@ -385,7 +385,7 @@ def lines(bodies: bytes | Sequence[JSON]) -> bytes:
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
     kind, reason = _error_of(body)
-    if status in _RETRIED and not is_lasting_block(status, kind):
+    if _may_pass(status, kind):
         return _Later(f"{status} {kind}")
     if status in (401, 403) and kind != "cluster_block_exception":
         return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
@@ -395,6 +395,13 @@ def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
             "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
         )
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
+
+
+def _may_pass(status: Any, kind: str) -> bool:
+    """OpenSearch answers 500 to a search whose nodes were lost on the way."""
+    if status == 500:
+        return kind == "search_phase_execution_exception"
+    return status in _RETRIED and not is_lasting_block(status, kind)
 
 
 def is_lasting_block(status: int, kind: str) -> bool:

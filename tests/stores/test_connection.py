@@ -14,7 +14,7 @@ import pytest
 
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.stores import connection
-from esdedup.stores.connection import Connection, Target, connect
+from esdedup.stores.connection import Connection, Target, _Later, _refusal, connect
 
 TARGET = Target.parse("elasticsearch+http://127.0.0.1:9/news", {"ES_OPENING_SECONDS": "0"})
 
@@ -138,6 +138,23 @@ def test_a_busy_answer_is_tried_again(recorder: Recorder, stated: bool, status: 
     assert opened.send("GET", "/")["version"]["distribution"] == recorder.product
     opened.close()
     assert len(recorder.heads) == (3 if stated else 4)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "is_tried_again"),
+    [
+        (500, "search_phase_execution_exception", True),
+        (500, "illegal_state_exception", False),
+        (400, "search_phase_execution_exception", False),
+        (503, "cluster_block_exception", True),
+        (429, "cluster_block_exception", False),
+        (429, "es_rejected_execution_exception", True),
+    ],
+)
+def test_what_passes_and_what_lasts(status: int, kind: str, is_tried_again: bool) -> None:
+    body = {"error": {"type": kind, "reason": "told by the server"}, "status": status}
+    raised = _refusal(Target.parse("http://a:9200/news", {}), status, body, "POST /news/_search")
+    assert isinstance(raised, _Later) == is_tried_again
 
 
 def test_another_answer_is_not(recorder: Recorder) -> None:

@@ -28,7 +28,7 @@ from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import bodies
 from tests.backfill.newsroom import Newsroom, articles, expected_groups
-from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Proxy, Server, start
+from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Product, Proxy, Server, start
 from tests.servers.fixtures import READER, READER_PASSWORD, WRITER, WRITER_PASSWORD
 from tests.servers.proxy import Direction
 from tests.soak import check, of_one_writer
@@ -170,9 +170,15 @@ def test_a_server_restarted_under_way(small_server: Server) -> None:
     drop(small_server, index)
 
 
-def test_a_sweeping_daemon_outlives_a_restart(small_server: Server) -> None:
+@pytest.mark.parametrize("product", ["elasticsearch", "opensearch"])
+def test_a_sweeping_daemon_outlives_a_restart(product: Product) -> None:
     """With the product to be found by asking, and little patience: it meets every stage of it."""
-    newsroom, documents = Newsroom(small_server, new_index()), articles(20)
+    with start(product) as server:
+        _sweep_over_a_restart(server)
+
+
+def _sweep_over_a_restart(server: Server) -> None:
+    newsroom, documents = Newsroom(server, new_index()), articles(20)
     newsroom.create()
     newsroom.fill(documents[:10])
     daemon = subprocess.Popen(
@@ -185,9 +191,9 @@ def test_a_sweeping_daemon_outlives_a_restart(small_server: Server) -> None:
     assert daemon.stderr is not None
     try:
         assert json.loads(daemon.stdout.readline())["documents"] == 10
-        small_server.kill()
+        server.kill()
         assert "waiting: " in daemon.stderr.readline()
-        small_server.restart()
+        server.restart()
         newsroom.fill(documents[10:])
         seen = 0
         while seen < 10:
@@ -198,7 +204,6 @@ def test_a_sweeping_daemon_outlives_a_restart(small_server: Server) -> None:
         daemon.kill()
         daemon.communicate()
     assert newsroom.groups() == expected_groups(documents)
-    newsroom.drop()
 
 
 def test_a_full_write_queue_is_waited_for(small_server: Server) -> None:
