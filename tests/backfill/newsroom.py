@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import random
+import signal
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -140,3 +142,13 @@ class Newsroom:
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, list(arguments), prog_name="esdedup")
+
+
+def end_after(daemon: subprocess.Popen[str], documents: int) -> None:
+    """Stop a sweeping daemon (`--json`) when it has told of so many articles."""
+    assert daemon.stdout is not None
+    seen = 0
+    while seen < documents:
+        seen += json.loads(daemon.stdout.readline())["documents"]
+    daemon.send_signal(signal.SIGTERM)
+    assert daemon.wait(20) == 0

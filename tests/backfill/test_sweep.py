@@ -20,6 +20,7 @@ from esdedup.pipeline import Deduplicator
 from tests.backfill.newsroom import (
     Newsroom,
     articles,
+    end_after,
     expected_groups,
     run,
 )
@@ -83,13 +84,8 @@ class TestSweep:
             [*command, "--watch", "0.2", "--json"], stdout=subprocess.PIPE, text=True
         )
         try:
-            assert daemon.stdout is not None
             newsroom.fill(documents[10:])
-            seen = 0
-            while seen < 10:
-                seen += json.loads(daemon.stdout.readline())["documents"]
-            daemon.send_signal(signal.SIGTERM)
-            assert daemon.wait(20) == 0
+            end_after(daemon, 10)
         finally:
             daemon.kill()
             daemon.communicate()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -27,7 +26,7 @@ from esdedup.outcomes import Outcome
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import bodies
-from tests.backfill.newsroom import Newsroom, articles, expected_groups
+from tests.backfill.newsroom import Newsroom, articles, end_after, expected_groups
 from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Product, Proxy, Server, start
 from tests.servers.fixtures import READER, READER_PASSWORD, WRITER, WRITER_PASSWORD
 from tests.servers.proxy import Direction
@@ -195,11 +194,7 @@ def _sweep_over_a_restart(server: Server) -> None:
         assert "waiting: " in daemon.stderr.readline()
         server.restart()
         newsroom.fill(documents[10:])
-        seen = 0
-        while seen < 10:
-            seen += json.loads(daemon.stdout.readline())["documents"]
-        daemon.send_signal(signal.SIGTERM)
-        assert daemon.wait(20) == 0
+        end_after(daemon, 10)
     finally:
         daemon.kill()
         daemon.communicate()
