@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from esdedup.cli.cluster import CLUSTER_SCHEMES
-from esdedup.cli.daemons import date_of, until_signalled
+from esdedup.cli.daemons import Patience, date_of, until_signalled
 from esdedup.cli.exits import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -320,25 +320,12 @@ def sweep(
         if watch is None:
             _sweep_once(store, start, fields, stopped, json_, silent=False)
             return
+        patience = Patience()
         while not stopped.is_set():
             began = datetime.now(UTC)
-            if _sweep_or_wait(store, start, fields, stopped, json_):
+            if patience.done(_sweep_once, store, start, fields, stopped, json_, silent=True):
                 start = began  # the overlap for other clocks is added where links are looked at
             stopped.wait(watch)
-
-
-def _sweep_or_wait(
-    store: str, since: datetime, fields: dict[str, str], stopped: threading.Event, as_json: bool
-) -> bool:
-    """A daemon outlives a cluster that restarts, and waits for an index that is not there yet."""
-    from esdedup.errors import StoreMissing, StoreUnavailable
-
-    try:
-        _sweep_once(store, since, fields, stopped, as_json, silent=True)
-    except (StoreMissing, StoreUnavailable) as error:
-        say(f"waiting: {error}")
-        return False
-    return True
 
 
 def _sweep_once(

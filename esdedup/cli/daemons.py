@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from typing import ParamSpec
 
 import typer
 
+from esdedup.cli.exits import say
+from esdedup.errors import StoreMissing, StoreUnavailable
+
+P = ParamSpec("P")
+
+# A daemon tells the same reason for waiting once in so many seconds.
+_TOLD_SECONDS = 60.0
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -45,3 +54,31 @@ def until_signalled(watching: bool) -> Iterator[threading.Event]:
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
+
+
+class Patience:
+    """A daemon outlives a store that is away for a while, and waits for one yet to be made.
+
+    Why it waits is told when that changes, and else once a minute: a night without a cluster must
+    not fill a log.
+    """
+
+    def __init__(self) -> None:
+        self._told = ""
+        self._at = 0.0
+
+    def done(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Whether the work could be done."""
+        try:
+            work(*args, **kwargs)
+        except (StoreMissing, StoreUnavailable) as error:
+            self._tell(str(error))
+            return False
+        self._told = ""
+        return True
+
+    def _tell(self, reason: str) -> None:
+        now = time.monotonic()
+        if reason != self._told or now - self._at >= _TOLD_SECONDS:
+            say(f"waiting: {reason}")
+            self._told, self._at = reason, now

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from esdedup.cli.daemons import date_of, until_signalled
+from esdedup.cli.daemons import Patience, date_of, until_signalled
 from esdedup.cli.exits import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -368,27 +368,21 @@ def _watch(
             )
         finally:
             opened.close()
+        patience = Patience()
         with until_signalled(True) as stopped:
-            _look(watch, store, stopped)
+            patience.done(_look, watch, store, stopped)
             while every is not None and not stopped.wait(every):
-                _look(watch, store, stopped)
+                patience.done(_look, watch, store, stopped)
     finally:
         kept.close()
 
 
 def _look(watch: EventWatch, store: str, stopped: threading.Event) -> None:
-    """A watch outlives a store that is away for a while."""
-    from esdedup.errors import StoreMissing, StoreUnavailable
-
+    opened = open_existing(store)
     try:
-        opened = open_existing(store)
-        try:
-            looked = watch.look(opened, stopped.is_set)
-        finally:
-            opened.close()
-    except (StoreMissing, StoreUnavailable) as error:
-        say(f"waiting: {error}")
-        return
+        looked = watch.look(opened, stopped.is_set)
+    finally:
+        opened.close()
     late = f", {looked.late} too late to count (event_lateness)" if looked.late else ""
     if looked.told or looked.late:
         say(f"{count(looked.told, 'notification')}{late}")

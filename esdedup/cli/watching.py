@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from esdedup.cli.daemons import date_of, until_signalled
+from esdedup.cli.daemons import Patience, date_of, until_signalled
 from esdedup.cli.exits import ExitCode, say, stop
 from esdedup.cli.options import open_existing
 from esdedup.cli.output import count, plain, when
@@ -88,19 +88,10 @@ def _look(watch: Watch, store: str, every: float | None) -> None:
                 say("stopped; run the same command again to go on")
                 raise stop(ExitCode.INTERRUPTED)
             return
+        patience = Patience()
         while not stopped.is_set():
-            _look_or_wait(watch, store, stopped)
+            patience.done(_look_once, watch, store, stopped, silent=True)
             stopped.wait(every)
-
-
-def _look_or_wait(watch: Watch, store: str, stopped: threading.Event) -> None:
-    """A daemon outlives a store that is away for a while, and waits for one yet to be made."""
-    from esdedup.errors import StoreMissing, StoreUnavailable
-
-    try:
-        _look_once(watch, store, stopped, silent=True)
-    except (StoreMissing, StoreUnavailable) as error:
-        say(f"waiting: {error}")
 
 
 def _look_once(watch: Watch, store: str, stopped: threading.Event, *, silent: bool) -> None:
