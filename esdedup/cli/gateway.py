@@ -176,14 +176,22 @@ def _target(url: str) -> Target:
 
 
 def _folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold]:
+    """By pattern, the first that covers a search counts: a mode for all of --index comes last."""
     from esdedup.gateway.folding import fold_named
 
-    out: dict[str, Fold] = {}
+    named: dict[str, Fold] = {}
+    others: dict[str, Fold] = {}
     for entry in given or []:
         pattern, equals, mode = entry.rpartition("=")
-        for name in [pattern] if equals else patterns:
-            out[name] = fold_named(mode)
-    return out
+        if equals:
+            named[pattern] = fold_named(mode)
+        elif patterns:
+            others = dict.fromkeys(patterns, fold_named(mode))
+        else:
+            raise typer.BadParameter(
+                f"{mode!r} for which indices? Say PATTERN={mode}, or --index", param_hint="--fold"
+            )
+    return {**named, **{name: fold for name, fold in others.items() if name not in named}}
 
 
 def _settings(preset: str | None, file: Path | None, values: list[str] | None) -> Settings | None:

@@ -38,13 +38,14 @@ class Reads:
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        self._folds = {p: f for p, f in gateway.options.folds.items() if f != "off"}
+        self._folds = gateway.options.folds
+        self._folds_any = any(fold != "off" for fold in self._folds.values())
 
     def wants(self, request: Request) -> bool:
         if request.fold is not None:
             return self._named(request.fold) != "off"
         if request.route.kind == "msearch":
-            return bool(self._folds)
+            return self._folds_any  # its lines name their indices
         return self._default(request.route.index) != "off"
 
     def _named(self, text: str) -> Fold:
@@ -160,8 +161,12 @@ class Reads:
             body = shown.encode("utf-8", "surrogateescape")
         else:
             body = answer.body
-        used: set[Fold] = {fold for _, fold, _, _ in plan if fold != "off"}
-        await self._give(sent, answer, body, ",".join(sorted(used)) or "off")
+        done: set[Fold] = {
+            fold if is_json and how == "collapse" else "canonical"
+            for _, fold, how, _ in plan
+            if fold != "off"
+        }
+        await self._give(sent, answer, body, ",".join(sorted(done)) or "off")
 
     def _plan(self, sent: _Sent, lines: Sequence[bytes]) -> list[tuple[int, Fold, How, JSON]]:
         """(line of the body, fold, how, body) of each search."""

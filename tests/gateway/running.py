@@ -1,23 +1,29 @@
-"""A gateway in a thread of its own, and a listener that keeps what it is sent."""
+"""A gateway in a thread of its own or by its command, and a listener that keeps what it is sent."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import http.client
 import json
 import re
+import signal
 import socket
+import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
 from typing import Any
 
 from esdedup.gateway.http import Pace
 from esdedup.gateway.server import Gateway, Options
 from esdedup.stores.connection import Target
+from tests.servers.starting import free_ports
 
 QUICK = Pace(pause=1.0, grace=2.0, bytes_a_second=1_000)
 
@@ -34,17 +40,16 @@ class Said:
         return json.loads(self.body)
 
 
-@dataclass
-class Running:
-    """A gateway that listens."""
+@dataclass(kw_only=True)
+class Reached:
+    """A gateway that listens; by TLS where the authority of its certificate is known."""
 
-    gateway: Gateway
     port: int
-    loop: asyncio.AbstractEventLoop
+    authority: Path | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.authority else ''}://127.0.0.1:{self.port}"
 
     def http(
         self,
@@ -58,7 +63,7 @@ class Running:
             body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         if body is not None:
             own.setdefault("content-type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = self._connection()
         try:
             connection.request(method, path, body=body, headers=own)
             answer = connection.getresponse()
@@ -66,6 +71,12 @@ class Running:
             return Said(answer.status, found, answer.read())
         finally:
             connection.close()
+
+    def _connection(self) -> HTTPConnection:
+        if self.authority is None:
+            return HTTPConnection("127.0.0.1", self.port, timeout=60)
+        trust = ssl.create_default_context(cafile=self.authority)
+        return HTTPSConnection("127.0.0.1", self.port, timeout=60, context=trust)
 
     def bulk(self, path: str, *lines: Any, headers: Mapping[str, str] | None = None) -> Said:
         text = "".join(json.dumps(line) + "\n" for line in lines)
@@ -77,6 +88,14 @@ class Running:
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as line:
             line.sendall(sent)
             return read_all(line)
+
+
+@dataclass(kw_only=True)
+class Running(Reached):
+    """A gateway in this process."""
+
+    gateway: Gateway
+    loop: asyncio.AbstractEventLoop
 
     def settled(self, seconds: float = 60.0) -> None:
         """Wait until nothing is left to settle."""
@@ -106,12 +125,45 @@ def running(url: str, **options: Any) -> Iterator[Running]:
     gateway = Gateway(Options(target=target, **options))
     port = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0), loop).result(30)
     try:
-        yield Running(gateway, port, loop)
+        yield Running(port=port, gateway=gateway, loop=loop)
     finally:
         asyncio.run_coroutine_threadsafe(gateway.close(20.0), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
+
+
+@dataclass(kw_only=True)
+class Commanded(Reached):
+    """A gateway as people start it; what it told and how it ended are known behind the block."""
+
+    process: subprocess.Popen[str]
+    told: str = ""
+
+
+@contextmanager
+def commanded(*arguments: str, authority: Path | None = None) -> Iterator[Commanded]:
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "esdedup", "gateway", "--listen", f"127.0.0.1:{port}"]
+    process = subprocess.Popen([*command, *arguments], stderr=subprocess.PIPE, text=True)
+    made = Commanded(port=port, authority=authority, process=process)
+    try:
+        _wait_until_it_listens(made)
+        yield made
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, made.told = process.communicate(timeout=60)
+
+
+def _wait_until_it_listens(made: Commanded) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        assert made.process.poll() is None, made.process.communicate()[1]
+        with contextlib.suppress(ConnectionError):
+            made.http("GET", "/_esdedup/status")
+            return
+        assert time.monotonic() < deadline, "the gateway did not answer within a minute"
+        time.sleep(0.1)
 
 
 @dataclass

@@ -232,7 +232,7 @@ def wire(
     loops = pytest.importorskip(request.param)
     options = {"indices": ("news-*",), "pace": QUICK, "new_loop": loops.new_event_loop}
     with running(f"elasticsearch+{cluster.url}", **options) as made:
-        found = Crossings(made.gateway, made.port, made.loop)
+        found = Crossings(port=made.port, gateway=made.gateway, loop=made.loop)
         counted = made.gateway.began_read
 
         def began_read(client: Client) -> None:

@@ -117,6 +117,7 @@ def test_articles_without_a_group_stay_visible(filled: Running, server: Server, 
     assert answer.headers["x-esdedup-fold"] == "canonical"
     assert ids(answer.json()) == {"a", "b", "c", "x", "y"}
     several = filled.bulk("/_msearch", {"index": index}, {"query": {"match": {"word": "ferry"}}})
+    assert several.headers["x-esdedup-fold"] == "canonical"
     assert ids(several.json()["responses"][0]) == {"a", "b", "c", "x", "y"}
 
 
