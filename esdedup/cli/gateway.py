@@ -212,13 +212,36 @@ def _address(text: str) -> tuple[str, int]:
 
 def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
     if certificate is None:
+        if key is not None:
+            raise typer.BadParameter("needs --certificate", param_hint="--key")
         return None
     import ssl
+
+    _check_pem(certificate, "CERTIFICATE", "--certificate")
+    _check_pem(key or certificate, "PRIVATE KEY", "--key")
+
+    def refuse_password() -> str:
+        """OpenSSL would ask for it at the terminal, which a daemon does not have."""
+        raise typer.BadParameter(f"{key or certificate} has a password", param_hint="--key")
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
+        context.load_cert_chain(certificate, key, refuse_password)
+    except ssl.SSLError as error:
+        if error.reason in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH"):
+            raise typer.BadParameter(
+                f"{key or certificate} is not the key of {certificate}", param_hint="--key"
+            ) from error
         raise typer.BadParameter(f"{certificate}: {error}", param_hint="--certificate") from error
     return context
+
+
+def _check_pem(file: Path, kind: str, option: str) -> None:
+    """OpenSSL says neither which file is at fault nor what it lacks."""
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint=option) from error
+    if f"{kind}-----".encode() not in text:
+        raise typer.BadParameter(f"there is no {kind.lower()} in {file} (PEM)", param_hint=option)

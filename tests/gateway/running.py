@@ -63,7 +63,7 @@ class Reached:
             body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         if body is not None:
             own.setdefault("content-type", "application/json")
-        connection = self._connection()
+        connection = self.connection()
         try:
             connection.request(method, path, body=body, headers=own)
             answer = connection.getresponse()
@@ -72,7 +72,7 @@ class Reached:
         finally:
             connection.close()
 
-    def _connection(self) -> HTTPConnection:
+    def connection(self) -> HTTPConnection:
         if self.authority is None:
             return HTTPConnection("127.0.0.1", self.port, timeout=60)
         trust = ssl.create_default_context(cafile=self.authority)
@@ -116,16 +116,22 @@ def read_all(line: socket.socket) -> bytes:
 
 @contextmanager
 def running(url: str, **options: Any) -> Iterator[Running]:
-    """A gateway in front of this cluster."""
+    """A gateway in front of this cluster; `certificate` (with its key) and `authority` for TLS."""
     target = Target.parse(url, {"ES_RETRY_SECONDS": "2", **options.pop("environment", {})})
     options.setdefault("settle_seconds", 0.2)
     loop: asyncio.AbstractEventLoop = options.pop("new_loop", asyncio.new_event_loop)()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
+    certificate: Path | None = options.pop("certificate", None)
+    authority: Path | None = options.pop("authority", None)
+    tls: ssl.SSLContext | None = None
+    if certificate is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
     gateway = Gateway(Options(target=target, **options))
-    port = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0), loop).result(30)
+    port = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0, tls), loop).result(30)
     try:
-        yield Running(port=port, gateway=gateway, loop=loop)
+        yield Running(port=port, gateway=gateway, loop=loop, authority=authority)
     finally:
         asyncio.run_coroutine_threadsafe(gateway.close(20.0), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
@@ -139,6 +145,13 @@ class Commanded(Reached):
 
     process: subprocess.Popen[str]
     told: str = ""
+
+    def settled(self, seconds: float = 60.0) -> None:
+        """Wait until nothing is left to settle."""
+        deadline = time.monotonic() + seconds
+        while self.http("GET", "/_esdedup/status").json()["waiting"]:
+            assert time.monotonic() < deadline, "the gateway did not settle"
+            time.sleep(0.1)
 
 
 @contextmanager

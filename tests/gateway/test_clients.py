@@ -25,16 +25,16 @@ def made(server: Server, index: str) -> str:
     return index
 
 
-def official_client(server: Server, url: str) -> tuple[Any, Any]:
+def official_client(server: Server, url: str, **options: Any) -> tuple[Any, Any]:
     """The client of the product, and its helpers."""
     if server.product == "elasticsearch":
         from elasticsearch import Elasticsearch, helpers
 
-        return Elasticsearch(url, http_compress=True), helpers
+        return Elasticsearch(url, http_compress=True, **options), helpers
     from opensearchpy import OpenSearch
     from opensearchpy import helpers as opensearch_helpers
 
-    return OpenSearch(url, http_compress=True), opensearch_helpers
+    return OpenSearch(url, http_compress=True, **options), opensearch_helpers
 
 
 def test_official_client(gateway: Running, server: Server, made: str) -> None:
