@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from tests.page.site import FERRY, FERRY_UPDATE, hostile_articles
+from tests.page.site import CRANE_EVENT, FERRY, FERRY_UPDATE, hostile_articles
 
 _HOSTILE = [str(article["id"]) for article in hostile_articles()]
 
@@ -22,10 +22,12 @@ VIEWS = {
     "compare": address("compare", a=FERRY, b=FERRY_UPDATE),
     "compare form": address("compare"),
     "events": address("events", days="all"),
+    "event": address("event", id=CRANE_EVENT, days="all"),
     "check": address("check"),
     "status": address("status"),
     "corrections": address("corrections"),
     "unknown": address("story", id="nobody"),
+    "unknown event": address("event", id="nobody"),
     "no view": address("nowhere"),
     "hostile search": address("search", q="brackets"),
     "hostile story": address("story", id=_HOSTILE[0]),

@@ -12,12 +12,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from esdedup.model import Failure
+from esdedup.pipeline import Deduplicator
 from esdedup.sample import pages
 
 if TYPE_CHECKING:
@@ -30,6 +32,9 @@ EVENTS = ("event_items=5", "event_sources=2", "event_time=published")
 FERRY = "https://wire.meridian-news.example/item/20260303-ferry-fire-off-eastshire"
 FERRY_COPY = "https://haverford-ledger.example/2026/03/ferry-fire-ledger/"
 FERRY_UPDATE = "https://wire.meridian-news.example/item/20260303-ferry-fire-toll-17"
+# Of `crane_articles`; an event has its name from the first article at its core.
+CRANE_EVENT = "ev-5e0f3c1c5ea2"
+LATE = "late-ferry"
 
 _CRANE = "The Lindmouth harbour crane collapsed onto the container quay at dawn."
 _CRANE_STORIES = (
@@ -116,6 +121,15 @@ def fill(store: Path | str, folder: Path) -> None:
     settings = [part for name in EVENTS for part in ("--set", name)]
     for what in (str(pages()), str(more)):
         _esdedup("index", what, "--store", str(store), "--quiet", *settings)
+
+
+def hold_back(store: Path | str) -> None:
+    """A copy of the ferry story into the quarantine, where it took too long: it can be read now."""
+    with Deduplicator.open(str(store)) as deduplicator:
+        (told,) = deduplicator.store.get_many([FERRY]).values()
+        late = replace(told.document, id=LATE, url=None, source="Slow Gazette")
+        reason = "it took longer than 20 s"
+        deduplicator.store.quarantine([Failure(LATE, "late.html", reason, document=late)])
 
 
 @contextmanager

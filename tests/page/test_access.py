@@ -169,6 +169,29 @@ def test_a_story_by_keyboard_alone(site: Site, open_page: Open) -> None:
     expect(page.locator(".node details").first).not_to_have_attribute("open", "")
 
 
+def test_an_event_by_keyboard_alone(site: Site, open_page: Open) -> None:
+    page = open_page(site.at(VIEWS["events"]))
+    page.keyboard.press("j")
+    expect(page.locator(".hit a.open")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".event-page h1")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator(".tags a").first).to_be_focused()
+    stories = page.locator(".hit a.line-title")
+    page.keyboard.press("j")
+    expect(stories.nth(0)).to_be_focused()
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("j")
+    expect(stories.nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(stories.nth(0)).to_be_focused()
+    title = stories.nth(0).inner_text()
+    page.keyboard.press("o")
+    expect(page.locator(".kicker")).to_have_text("Story")
+    expect(page.locator("h1")).to_have_text(title)
+
+
 def test_shortcuts_can_be_switched_off(site: Site, open_page: Open) -> None:
     page = open_page(site.at(VIEWS["search"]))
     page.keyboard.press("?")
@@ -198,6 +221,7 @@ def test_links_lead_to_every_view(site: Site, open_page: Open) -> None:
         address("article", id=FERRY_UPDATE): "Toll in Eastshire ferry fire rises to 17",
         address("search", q="bridge"): "Results for “bridge”",
         address("events", days="30"): "Breaking events",
+        VIEWS["event"]: "Harbour engineers blamed a cracked bolt",
         address("status"): "Status",
     }
     for where, title in titles.items():

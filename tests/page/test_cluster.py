@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.page.addresses import VIEWS
 from tests.page.conftest import Open
-from tests.page.site import Site, fill, serving
+from tests.page.site import Site, crane_articles, fill, hold_back, serving
+from tests.page.test_views import try_again
 from tests.servers import Server
 from tests.stores.conftest import new_index
 
@@ -23,10 +24,11 @@ def cluster_site(
     index = new_index()
     store = f"{server.product}+{server.url}/{index}"
     fill(store, tmp_path)
+    hold_back(store)
     with serving(store, tmp_path) as site:
         yield site
-    server.http("DELETE", f"/{index}")
-    server.http("DELETE", f"/{index}-quarantine")
+    for side in ("", "esdedup-state-", "esdedup-quarantine-", "esdedup-corrections-"):
+        assert server.http("DELETE", f"/{side}{index}").status in (200, 404)
 
 
 @pytest.mark.servers
@@ -44,6 +46,9 @@ def test_the_views_on_a_cluster(cluster_site: Site, open_page: Open) -> None:
     expect(page.locator("ins.changed", has_text="17").first).to_be_visible()
     page = open_page(cluster_site.at(VIEWS["events"]))
     expect(page.locator(".lanes .lane")).to_have_count(1)
+    page = open_page(cluster_site.at(VIEWS["event"]))
+    expect(page.locator(".hit .line")).to_have_count(len(crane_articles()))
     page = open_page(cluster_site.at(VIEWS["status"]))
     expect(page.locator(".chart .bar-update").first).to_be_visible()
     expect(page.locator(".shares").first).to_contain_text("Meridian News")
+    try_again(page, before=3, after=2)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from esdedup.sample import pages
 from tests.newsdesk import ferry_stories
 from tests.page.addresses import VIEWS, address
 from tests.page.conftest import Open
-from tests.page.site import FERRY, FERRY_COPY, Site, crane_articles
+from tests.page.site import FERRY, FERRY_COPY, Site, crane_articles, hold_back, serving
 
 
 def test_a_search_folds_stories_and_their_copies_come_on_demand(
@@ -110,6 +111,9 @@ def test_events_with_a_time_line_and_their_stories(site: Site, open_page: Open) 
     page.locator(".hit a.open").click()
     expect(page.locator(".kicker")).to_have_text("Events")
     expect(page.locator(".hit .line")).to_have_count(len(crane_articles()))
+    assert page.url == site.at(VIEWS["event"])
+    page.goto(site.at(VIEWS["unknown event"]))
+    expect(page.locator(".failed")).to_contain_text("there is no such event since then")
 
 
 def test_an_event_appears_while_one_looks(own_site: Site, open_page: Open) -> None:
@@ -194,6 +198,40 @@ def test_status_counts_and_tries_the_quarantine_again(own_site: Site, open_page:
     expect(page.get_by_text("2 articles could not be read.")).to_be_visible()
     page.get_by_role("button", name="Try them again").click()
     expect(page.locator(".toast")).to_contain_text("0 of 2 articles could be read now.")
+
+
+def try_again(page: Page, *, before: int, after: int) -> None:
+    """In the status view, where one article of the quarantine can be read now."""
+    entry = page.locator(".line", has_text="late.html")
+    figure = page.locator(".figures div", has_text="Quarantine").locator("dd")
+    expect(page.get_by_text(f"{before} articles could not be read.")).to_be_visible()
+    expect(entry).to_contain_text("it took longer than 20 s")
+    expect(figure).to_have_text(str(before))
+    page.get_by_role("button", name="Try them again").click()
+    expect(page.locator(".toast")).to_contain_text(f"1 of {before} articles could be read now.")
+    expect(entry).to_have_count(0)
+    expect(page.get_by_text(f"{after} articles could not be read.")).to_be_visible()
+    expect(figure).to_have_text(str(after))
+
+
+def test_what_can_be_read_now_leaves_the_quarantine(
+    browser: Browser, filled: Path, tmp_path: Path, open_page: Open
+) -> None:
+    store = tmp_path / "news.db"
+    shutil.copy(filled, store)
+    hold_back(f"sqlite:///{store}")
+    with serving(store, tmp_path) as site:
+        page = open_page(site.at(VIEWS["status"]))
+        try_again(page, before=3, after=2)
+        failed = httpx.get(site.at("v1/quarantine"), timeout=60).json()["failures"]
+        given = {"id": [one["id"] for one in failed]}
+        httpx.delete(site.at("v1/articles"), params=given, timeout=60).raise_for_status()
+        page.reload()
+        expect(page.get_by_text("Empty: every article could be read.")).to_be_visible()
+        expect(page.get_by_role("button", name="Try them again")).to_have_count(0)
+        page.goto(site.at(VIEWS["story"]))
+        expect(page.locator(".summary")).to_contain_text("10 articles")
+        expect(page.locator(".line", has_text="Slow Gazette")).to_have_count(1)
 
 
 def test_groups_by_hand_with_undo(own_site: Site, open_page: Open) -> None:
