@@ -6,9 +6,10 @@ import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from esdedup.sample import pages
 from tests.newsdesk import ferry_stories
@@ -280,6 +281,20 @@ def test_a_pin_is_undone_without_losing_what_else_was_said(own_site: Site, open_
     expect(page.locator(".correction")).to_contain_text("always the same")
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".empty")).to_contain_text("Nothing was corrected")
+
+
+def test_all_pages_of_a_list_are_shown_as_one(site: Site, open_page: Open) -> None:
+    said = [{"kind": "original", "ids": [f"article-{n}"]} for n in range(2_003)]
+
+    def answer(route: Route) -> None:
+        asked = parse_qs(urlsplit(route.request.url).query)
+        start, size = (int(asked.get(name, ["0"])[0]) for name in ("offset", "size"))
+        route.fulfill(json={"total": len(said), "said": said[start : start + size]})
+
+    page = open_page(site.at(VIEWS["latest"]))
+    page.route("**/v1/corrections?*", answer)
+    page.goto(site.at(VIEWS["corrections"]))
+    expect(page.locator(".corrections .meta").first).to_have_text("2,003 corrections")
 
 
 def test_what_does_not_exist_says_so(site: Site, open_page: Open) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 
 from esdedup.service.keys import add_key
+from esdedup.settings import Settings
 from tests.newsdesk import ferry_stories
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
 
@@ -31,6 +32,34 @@ def test_a_story_from_its_first_article_on(service: Running) -> None:
     assert (found["story"], found["articles"]) == ("a", 3)
     assert len(found["versions"]) == 2
     assert service.client.get("/v1/story", params={"id": "none"}).status_code == 404
+
+
+def test_a_long_story_comes_in_pages(start: Start) -> None:
+    service = start(settings=Settings(methods=("sketch", "lengths")))
+    shared = _sentences("w", 30)
+    versions = [" ".join([f"{12 + n} people died in the ferry fire.", *shared]) for n in range(5)]
+    parts = [" ".join([*_sentences(f"own{n}x", 60), *shared[:14]]) for n in range(3)]
+    bulk(service, [{"id": f"v{n}", "text": text} for n, text in enumerate(versions)])
+    bulk(service, [{"id": f"p{n}", "text": text} for n, text in enumerate(parts)])
+    whole = service.client.get("/v1/story", params={"id": "v3"}).json()
+    assert whole["total"] == {"versions": 5, "partial": 3}
+    assert [version["id"] for version in whole["versions"]] == [f"v{n}" for n in range(5)]
+    pages = [
+        service.client.get("/v1/story", params={"id": "v3", "size": 2, "offset": offset}).json()
+        for offset in (0, 2, 4, 6)
+    ]
+    for name in ("versions", "partial"):
+        assert [one for page in pages for one in page[name]] == whole[name]
+        assert [len(page[name]) for page in pages][:2] == [2, min(2, whole["total"][name] - 2)]
+    lists = ("versions", "partial")
+    rest = {name: value for name, value in whole.items() if name not in lists}
+    assert all({k: v for k, v in page.items() if k not in lists} == rest for page in pages)
+
+
+def _sentences(name: str, count: int) -> list[str]:
+    """Of several lengths, in words of their own."""
+    lengths = [4 + n * 7 % 11 for n in range(count)]
+    return [" ".join(f"{name}{n}x{i}" for i in range(k)) + "." for n, k in enumerate(lengths)]
 
 
 def test_similar_news(start: Start) -> None:
@@ -88,6 +117,19 @@ def test_events_as_they_happen(start: Start) -> None:
     assert not thread.is_alive()
     (first, *_) = [line.removeprefix("data: ") for line in seen if line.startswith("data: ")]
     assert json.loads(first)["event"]["articles"] >= 15
+
+
+def test_corrections_come_in_pages(start: Start) -> None:
+    service = start()
+    for id_, text in (("a", FERRY), ("b", FERRY), ("c", FERRY), ("d", BRIDGE)):
+        service.post("/v1/articles", {"id": id_, "text": text})
+    service.post("/v1/corrections/split", {"ids": ["d", "a", "b", "c"]})
+    whole = service.client.get("/v1/corrections").json()
+    assert (whole["total"], len(whole["said"])) == (3, 3)
+    for offset, ids in ((0, ["a", "b"]), (2, ["c"]), (9, [])):
+        page = service.client.get("/v1/corrections", params={"size": 2, "offset": offset}).json()
+        assert page["total"] == 3
+        assert [one["ids"] for one in page["said"]] == [[id_, "d"] for id_ in ids]
 
 
 def test_groups_by_hand_and_back(start: Start, tmp_path: Path) -> None:

@@ -178,6 +178,27 @@ def test_copies_groups_and_members(service: Running) -> None:
     assert [m["id"] for m in paged["members"]] == ["b"]
 
 
+@pytest.mark.parametrize("how", ["get", "post"])
+def test_copies_come_in_pages(service: Running, how: str) -> None:
+    def asked(**page: int) -> Any:
+        if how == "get":
+            return service.client.get("/v1/copies", params={"id": "a", **page}).json()
+        return service.post("/v1/copies", {"id": "a", "text": FERRY}, params=page).json()
+
+    whole = asked()
+    assert (whole["total"], len(whole["copies"])) == (2, 2)
+    pages = [asked(size=1, offset=offset) for offset in range(3)]
+    assert [copy for page in pages for copy in page["copies"]] == whole["copies"]
+    assert {page["total"] for page in pages} == {2}
+
+
+@pytest.mark.parametrize("path", ["/v1/copies", "/v1/story", "/v1/corrections"])
+def test_pages_have_bounds(service: Running, path: str) -> None:
+    for page in ({"size": 0}, {"size": 1_001}, {"offset": -1}, {"offset": 1_000_001}):
+        answer = service.client.get(path, params={"id": "a", **page})
+        assert answer.status_code == 422, page
+
+
 def test_any_list_is_folded(service: Running) -> None:
     items = [
         {"title": "Ferry fire kills twelve off the coast", "url": "https://one.example/1"},

@@ -36,6 +36,19 @@ export async function ask(path, { params, body, signal } = {}) {
   return answer;
 }
 
+const PAGE = 1_000;
+
+// An answer whose lists come in pages, whole: the first page with the others added to it.
+export async function askAll(path, lists, { params, signal } = {}) {
+  const whole = await ask(path, { params: { ...params, size: PAGE }, signal });
+  let page = whole;
+  for (let offset = PAGE; lists.some((name) => page[name]?.length === PAGE); offset += PAGE) {
+    page = await ask(path, { params: { ...params, size: PAGE, offset }, signal });
+    for (const name of lists) whole[name]?.push(...(page[name] ?? []));
+  }
+  return whole;
+}
+
 export async function sent(path, { params, body, signal } = {}) {
   const headers = { Accept: "application/json" };
   if (body) headers["Content-Type"] = "application/json";

@@ -6,8 +6,9 @@ proxies would take apart.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import Query
 from pydantic import BaseModel
 
 from esdedup.service.problems import MEDIA_TYPE
@@ -18,6 +19,9 @@ _PROBLEM: dict[str, Any] = {
     "content": {MEDIA_TYPE: {"schema": ProblemOut.model_json_schema()}},
 }
 _STATUSES: tuple[int | str, ...] = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503)
+# Of lists that are made as a whole; where an engine looks for the page, the engine bounds it.
+PageSize = Annotated[int, Query(ge=1, le=1_000)]
+PageOffset = Annotated[int, Query(ge=0, le=1_000_000)]
 PROBLEMS: dict[int | str, dict[str, Any]] = dict.fromkeys(_STATUSES, _PROBLEM)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
@@ -15,7 +16,7 @@ from esdedup.searching.searcher import Searcher
 from esdedup.service.answers import Answer
 from esdedup.service.guard import Here, ReadRoute
 from esdedup.service.problems import Problem, not_found
-from esdedup.service.routes import answers
+from esdedup.service.routes import PageOffset, PageSize, answers
 from esdedup.service.routes.articles import document_of_body
 from esdedup.service.schemas import Article, ExplanationOut, Id, MembersOut
 from esdedup.stores import Record, Store
@@ -37,18 +38,28 @@ async def explain(
 
 
 @router.post("/copies", responses=answers(), summary="Who copied what of a text")
-async def copies_of_text(article: Article, service: Here) -> Response:
-    """Passages that stored articles share with the text: from and to which character of each."""
+async def copies_of_text(
+    article: Article, service: Here, size: PageSize = 100, offset: PageOffset = 0
+) -> Response:
+    """Passages that stored articles share with the text: from and to which character of each.
+
+    The article that shares most words comes first.
+    """
     item = await service.prepare_one(document_of_body(article))
     if isinstance(item, Failure):
         raise Problem(422, "unusable-article", item.reason)
-    return Answer(await service.read(lambda d: _copies(d, item.document), "copies"))
+    part = slice(offset, offset + size)
+    return Answer(await service.read(lambda d: _copies(d, item.document, part), "copies"))
 
 
 @router.get("/copies", responses=answers(), summary="Who copied what of a stored article")
-async def copies_of_stored(id: Annotated[Id, Query()], service: Here) -> Response:
+async def copies_of_stored(
+    id: Annotated[Id, Query()], service: Here, size: PageSize = 100, offset: PageOffset = 0
+) -> Response:
+    """The same of one that is in the store, itself left out."""
+    part = slice(offset, offset + size)
     return Answer(
-        await service.read(lambda d: _copies(d, record_of(d.store, id).document), "copies")
+        await service.read(lambda d: _copies(d, record_of(d.store, id).document, part), "copies")
     )
 
 
@@ -112,11 +123,11 @@ def _explained(deduplicator: Deduplicator, id_: str, other: str | None) -> JSON:
     return found.to_json()
 
 
-def _copies(deduplicator: Deduplicator, document: Document) -> JSON:
+def _copies(deduplicator: Deduplicator, document: Document, part: slice) -> JSON:
     found = copies(document, deduplicator.store)
     if not isinstance(found, Checked):
         raise Problem(422, "unusable-article", found.reason)
-    return found.to_json()
+    return {"total": len(found.copies), **replace(found, copies=found.copies[part]).to_json()}
 
 
 def _group(group: str, size: int, leader: Record | None) -> JSON:

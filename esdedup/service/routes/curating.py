@@ -8,7 +8,7 @@ from starlette.responses import Response
 from esdedup import curating
 from esdedup.service.answers import Answer
 from esdedup.service.guard import Here, ReadRoute, WriteRoute
-from esdedup.service.routes import answers
+from esdedup.service.routes import PageOffset, PageSize, answers
 from esdedup.service.schemas import PairIn, PinIn, TakenBackIn
 
 router = APIRouter(prefix="/v1", tags=["groups by hand"])
@@ -17,9 +17,11 @@ _writing = APIRouter(route_class=WriteRoute)
 
 
 @_reading.get("/corrections", responses=answers(), summary="What people said")
-async def corrections(service: Here) -> Response:
+async def corrections(service: Here, size: PageSize = 100, offset: PageOffset = 0) -> Response:
+    """In the order of kinds and ids; `of` is there in what follows from another word."""
     found = await service.read(lambda d: (d.store.begin(), d.store.corrections)[1], "corrections")
-    return Answer({"said": [one.to_json() for one in found.said]})
+    shown = found.said[offset : offset + size]
+    return Answer({"total": len(found.said), "said": [one.to_json() for one in shown]})
 
 
 @_writing.post("/corrections/merge", responses=answers(), summary="These are the same")

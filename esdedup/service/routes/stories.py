@@ -17,14 +17,14 @@ from esdedup.pipeline import Deduplicator
 from esdedup.service.answers import UNBUFFERED, Answer
 from esdedup.service.guard import Here, ReadRoute
 from esdedup.service.problems import Problem
-from esdedup.service.routes import answers
+from esdedup.service.routes import PageOffset, PageSize, answers
 from esdedup.service.routes.articles import document_of_body
 from esdedup.service.routes.comparing import record_of
 from esdedup.service.routes.searching import time_of
 from esdedup.service.schemas import Article, Id
 from esdedup.service.state import Service
 from esdedup.similar import similar_to, similar_to_record
-from esdedup.story import story_of
+from esdedup.story import Story, story_of
 
 router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
 
@@ -69,11 +69,21 @@ async def similar_to_text(
 
 @router.get("/story", responses=answers(), summary="A story from its first article on")
 async def story(
-    id: Annotated[Id, Query(description="Any article of it.")], service: Here
+    id: Annotated[Id, Query(description="Any article of it.")],
+    service: Here,
+    size: PageSize = 100,
+    offset: PageOffset = 0,
 ) -> Response:
-    """Its versions with their copies, and how counts changed from one to the next."""
+    """Its versions with their copies, and how counts changed from one to the next.
+
+    `size` and `offset` page the versions, and the articles that hold a part of the story beside
+    them; `articles` and `counts` are those of the whole.
+    """
+    part = slice(offset, offset + size)
     return Answer(
-        await service.read(lambda d: story_of(record_of(d.store, id), d.store).to_json(), "story")
+        await service.read(
+            lambda d: _paged(story_of(record_of(d.store, id), d.store), part), "story"
+        )
     )
 
 
@@ -146,6 +156,15 @@ def _rounded(moment: datetime | None) -> datetime | None:
 
 def _short(event: JSON) -> JSON:
     return {name: value for name, value in event.items() if name != "members"}
+
+
+def _paged(story: Story, part: slice) -> JSON:
+    """Both of its lists; None is one that was not looked for."""
+    whole = story.to_json()
+    lists = {name: whole[name] for name in ("versions", "partial")}
+    total = {name: None if found is None else len(found) for name, found in lists.items()}
+    shown = {name: found and found[part] for name, found in lists.items()}
+    return {"total": total, **whole, **shown}
 
 
 def _similar(

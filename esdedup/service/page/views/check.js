@@ -6,6 +6,7 @@ import { count, number, percent, titleOf } from "../format.js";
 import { to } from "../links.js";
 import { changes, section, source } from "../parts.js";
 
+const COPIES = 20;
 // Survives a look at another view, not a reload: a text that is checked may not be public yet.
 const kept = { title: "", text: "" };
 
@@ -116,7 +117,7 @@ async function check(article, place, signal) {
   try {
     const [decision, found] = await Promise.all([
       ask("/v1/check", { body: article, signal }),
-      ask("/v1/copies", { body: article, signal }),
+      ask("/v1/copies", { params: { size: COPIES }, body: article, signal }),
     ]);
     const first = decision.evidence[0];
     const linked = ["duplicate", "update"].includes(decision.role);
@@ -125,7 +126,7 @@ async function check(article, place, signal) {
       : null;
     place.replaceChildren(
       verdict(decision, first, other, found.copies),
-      containing(found.copies, article.text),
+      containing(found, article.text),
     );
     announce(place.querySelector("h2").textContent);
   } catch (error) {
@@ -166,7 +167,7 @@ function panel(kind, title, ...more) {
   return h("div", { class: `panel verdict-${kind}` }, h("h2", null, title), more);
 }
 
-function containing(copies, text) {
+function containing({ copies, total }, text) {
   if (!copies.length) return "";
   const shown = h("div", { class: "prose marked" });
   const show = (copy) => shown.replaceChildren(...marked(text, copy.passages));
@@ -176,7 +177,7 @@ function containing(copies, text) {
     h(
       "ul",
       { class: "lines" },
-      copies.slice(0, 20).map((copy, i) => {
+      copies.map((copy, i) => {
         const id = `copy-${i}`;
         return h(
           "li",
@@ -208,6 +209,8 @@ function containing(copies, text) {
         );
       }),
     ),
+    total > copies.length &&
+      h("p", { class: "meta" }, `and ${number(total - copies.length)} more`),
     text && shown,
   );
 }

@@ -1,6 +1,6 @@
 // What people said about groups, the latest first, each with its undo.
 
-import { ask, may } from "../api.js";
+import { ask, askAll, may } from "../api.js";
 import { empty, h, heading } from "../dom.js";
 import { count, titleOf } from "../format.js";
 import { to } from "../links.js";
@@ -11,7 +11,7 @@ const KINDS = { same: "always the same", different: "never the same", original: 
 
 export async function render(params, signal) {
   const [all, writes] = await Promise.all([
-    ask("/v1/corrections", { signal }),
+    askAll("/v1/corrections", ["said"], { signal }),
     may("write", signal),
   ]);
   const said = spoken(all.said).sort((a, b) => (b.at ?? "").localeCompare(a.at ?? ""));

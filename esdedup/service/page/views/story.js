@@ -1,6 +1,6 @@
 // A story from its first article on: versions, what each changed, and who copied which.
 
-import { ask } from "../api.js";
+import { askAll } from "../api.js";
 import { h, heading, outside } from "../dom.js";
 import {
   clock,
@@ -19,7 +19,10 @@ import { changes, line, role, section, source, time } from "../parts.js";
 import { box, compareLink } from "../picked.js";
 
 export async function render(params, signal) {
-  const story = await ask("/v1/story", { params: { id: params.get("id") }, signal });
+  const story = await askAll("/v1/story", ["versions", "partial"], {
+    params: { id: params.get("id") },
+    signal,
+  });
   const first = story.versions[0];
   const latest = story.versions[story.versions.length - 1];
   return h(
