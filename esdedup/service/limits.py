@@ -1,7 +1,8 @@
 """The outermost layer: what may come in, what every answer carries, and what is told of it.
 
 A body is counted and timed as it comes, so that nothing larger or slower than allowed is ever
-held; a compressed one is not taken at all, since nobody knows how large it is.
+held; a compressed one is not taken at all, since nobody knows how large it is. HEAD is a GET whose
+answer ends with its headers: the routes know of GET alone.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Limits:
             await self._app(scope, receive, send)
             return
         exchange = _Exchange(scope, send, self._service.addresses)
+        scope = exchange.scope
         token = request_id.set(exchange.id)
         self._under_way += 1
         try:
@@ -166,6 +168,9 @@ class _Exchange:
     """One request and its answer, as far as this layer looks at them."""
 
     def __init__(self, scope: Scope, send: Send, known: frozenset[str]) -> None:
+        self._asked: str = scope["method"]
+        if self._asked == "HEAD":  # a copy: the server looks into its own for how an answer ends
+            scope = {**scope, "method": "GET", "esdedup.only_headers": True}
         self.scope = scope
         self._known = known
         self.headers = Headers(scope=scope)
@@ -180,7 +185,7 @@ class _Exchange:
     def method(self) -> str:
         """Any word can be a method; those that nobody knows are one label."""
         known = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
-        return self.scope["method"] if self.scope["method"] in known else "other"
+        return self._asked if self._asked in known else "other"
 
     @property
     def route(self) -> str:
@@ -205,6 +210,8 @@ class _Exchange:
             if self.scope["path"].startswith("/v1/"):
                 headers.setdefault("Cache-Control", "no-store")
             headers["X-Request-Id"] = self.id
+        elif self._asked == "HEAD":
+            message = {**message, "body": b""}
         await self._send(message)
 
     async def answer(self, problem: Problem) -> None:

@@ -151,16 +151,24 @@ def request_id_of(request: Request) -> str:
 def _as_problem(error: HTTPException, request: Request) -> Problem:
     if isinstance(error, Problem):
         return error
-    # An address has a route for each of its methods: the first of them knows only its own.
-    operations = request.app.openapi()["paths"].get(request.url.path)
-    if error.status_code == 405 and operations:
-        error.headers = {"Allow": ", ".join(sorted(map(str.upper, operations)))}
+    headers = error.headers
+    if error.status_code == 405:
+        headers = {"Allow": ", ".join(sorted(_methods(error, request)))}
     details = {
         404: ("not-found", "there is nothing at this address; /openapi.json lists what there is"),
         405: ("method-not-allowed", "this address takes other methods; see the header Allow"),
     }
     code, detail = details.get(error.status_code, ("bad-request", str(error.detail)))
-    return Problem(error.status_code, code, detail, headers=error.headers)
+    return Problem(error.status_code, code, detail, headers=headers)
+
+
+def _methods(error: HTTPException, request: Request) -> set[str]:
+    """Those that an address takes; where there is GET there is HEAD."""
+    # It has a route for each of its methods, the first of which knows only its own.
+    operations = request.app.openapi()["paths"].get(request.url.path)
+    named = operations or (error.headers or {}).get("Allow", "").split(",")
+    methods = {name.strip().upper() for name in named} - {""}
+    return methods | {"HEAD"} if "GET" in methods else methods
 
 
 def _invalid(error: RequestValidationError) -> Problem:

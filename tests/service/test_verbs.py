@@ -269,23 +269,6 @@ def test_every_problem_is_counted_by_its_reason(start: Start) -> None:
         assert f'esdedup_refused_total{{reason="{reason}"}} {times}\n' in text
 
 
-@pytest.mark.parametrize(
-    ("path", "methods"),
-    [
-        ("/v1/search", "GET, POST"),
-        ("/v1/articles", "DELETE, GET, POST"),
-        ("/", "GET"),
-        ("/static/app.js", "GET, HEAD"),
-    ],
-)
-def test_another_method_is_told_those_that_there_are(
-    service: Running, path: str, methods: str
-) -> None:
-    answer = service.client.put(path)
-    assert (answer.status_code, answer.headers["Allow"]) == (405, methods)
-    assert answer.headers["Content-Type"] == "application/problem+json"
-
-
 def test_the_page_is_served(service: Running) -> None:
     page = service.client.get("/")
     assert page.status_code == 200, "the page is part of the package"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from esdedup.events import Event
@@ -112,13 +113,16 @@ async def events(
     responses={200: {"description": "Without an end.", "content": {_EVENT_STREAM: {}}}},
     summary="Breaking events as they happen",
 )
-async def events_stream(service: Here) -> Response:
+async def events_stream(request: Request, service: Here) -> Response:
     """Server-sent events: `event` is what happened to an event, `data` the event as it is now."""
     if service.streams >= service.config.streams:
         raise Problem(
             429, "too-many-streams", "too many streams at once; come again", retry_after=30
         )
-    messages = service.counted_stream(service.followers().messages(service.stopping))
+    if request.scope.get("esdedup.only_headers"):
+        messages = _nothing()  # nobody would ever end it
+    else:
+        messages = service.counted_stream(service.followers().messages(service.stopping))
     return StreamingResponse(messages, headers=UNBUFFERED, media_type=_EVENT_STREAM)
 
 
@@ -132,6 +136,11 @@ async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None)
     return Answer(
         await service.read(lambda d: report(found, d.store, stories=True).to_json(), "events")
     )
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
 
 
 async def _events(service: Service, since: str | None) -> list[Event]:
