@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from esdedup import __version__
-from esdedup.service import problems
+from esdedup.service import answer_schemas, problems
 from esdedup.service.config import ServiceConfig
 from esdedup.service.limits import Limits
 from esdedup.service.routes import (
@@ -60,7 +60,7 @@ def make_app(config: ServiceConfig) -> FastAPI:
     for topic in (articles, searching, comparing, stories, curating, upkeep):
         app.include_router(topic.router)
     _add_page(app)
-    _secure(app)
+    _describe(app)
     service.addresses = frozenset((*app.openapi()["paths"], "/", "/openapi.json"))
     app.add_middleware(Limits, service=service)
     return app
@@ -84,16 +84,24 @@ def _add_page(app: FastAPI) -> None:
         return FileResponse(_PAGE / "index.html", headers=_ASK_AGAIN)
 
 
-def _secure(app: FastAPI) -> None:
-    """OpenAPI says how a key is sent; the routes themselves ask for it before they read a body."""
+def _describe(app: FastAPI) -> None:
+    """What FastAPI does not say: how a key is sent, and the nulls in examples.
+
+    The routes themselves ask for a key, before they read a body.
+    """
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
         schema = made()
-        schema.setdefault("components", {})["securitySchemes"] = {
+        components = schema["components"]
+        components["securitySchemes"] = {
             "key": {"type": "http", "scheme": "bearer", "description": "esdedup_NAME_SECRET"}
         }
         schema["security"] = [{"key": []}, {}]
+        for name, described in components["schemas"].items():
+            model = getattr(answer_schemas, name, None)
+            if model is not None:  # else fields would be missing that are always there
+                described |= model.model_config.get("json_schema_extra", {})
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it

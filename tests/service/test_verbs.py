@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from esdedup.service import schemas
+from esdedup.service import answer_schemas as schemas
 from esdedup.service.streaming import Spool
 from esdedup.settings import Settings
 from tests.service.conftest import BRIDGE, FERRY, Running, Start

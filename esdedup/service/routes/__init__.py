@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import BaseModel
 
+from esdedup.service.answer_schemas import ProblemOut
 from esdedup.service.problems import MEDIA_TYPE
-from esdedup.service.schemas import ProblemOut
 
 _PROBLEM: dict[str, Any] = {
     "description": "An error.",
@@ -25,11 +25,7 @@ PageOffset = Annotated[int, Query(ge=0, le=1_000_000)]
 PROBLEMS: dict[int | str, dict[str, Any]] = dict.fromkeys(_STATUSES, _PROBLEM)
 
 
-def answers(
-    model: type[BaseModel] | None = None, *more: int, text: str = "Done."
-) -> dict[int | str, dict[str, Any]]:
+def answers(model: type[BaseModel], *more: int) -> dict[int | str, dict[str, Any]]:
     """For OpenAPI: what a route answers with when all is well, under 200 and `more`."""
-    good: dict[str, Any] = {"description": text}
-    if model is not None:
-        good["model"] = model
+    good: dict[str, Any] = {"description": "Done.", "model": model}
     return {200: good, **dict.fromkeys(more, good)}

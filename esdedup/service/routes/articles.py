@@ -10,12 +10,13 @@ from starlette.responses import Response, StreamingResponse
 from esdedup import deleting
 from esdedup.model import JSON, Document, Failure
 from esdedup.pipeline import Deduplicator
+from esdedup.service.answer_schemas import DecisionOut, DeletedOut, OutcomeOut, ShownOut
 from esdedup.service.answers import NDJSON, UNBUFFERED, Answer
 from esdedup.service.guard import Here, ReadRoute, StreamRoute, WriteRoute
 from esdedup.service.preparing import document_of
 from esdedup.service.problems import Problem, not_found, request_id_of
 from esdedup.service.routes import answers
-from esdedup.service.schemas import Article, DecisionOut, Id, OutcomeOut
+from esdedup.service.schemas import Article, Id
 from esdedup.service.streaming import Duplex, indexed
 
 router = APIRouter(prefix="/v1", tags=["articles"])
@@ -24,6 +25,11 @@ _writing = APIRouter(route_class=WriteRoute)
 _streaming = APIRouter(route_class=StreamRoute)
 
 Ids = Annotated[list[Id], Query(min_length=1, max_length=100, description="Ids of articles.")]
+_DECIDED = {
+    "schema": {"type": "string"},
+    "example": '{"line": 1, "id": "a", "role": "original", …}\n'
+    '{"summary": {"complete": true, "articles": 1, …}}\n',
+}
 _BULK = {
     "requestBody": {
         "required": True,
@@ -49,7 +55,7 @@ async def index_one(article: Article, service: Here) -> Response:
 @_streaming.post(
     "/articles/bulk",
     response_class=StreamingResponse,  # or the description would say JSON, too
-    responses={200: {"description": "A decision a line.", "content": {NDJSON: {}}}},
+    responses={200: {"description": "A decision a line.", "content": {NDJSON: _DECIDED}}},
     openapi_extra=_BULK,
     summary="Index many articles",
 )
@@ -75,13 +81,13 @@ async def check(article: Article, service: Here) -> Response:
     return Answer(decision.to_json())
 
 
-@_reading.get("/articles", responses=answers(text="The article."), summary="Show one article")
+@_reading.get("/articles", responses=answers(ShownOut), summary="Show one article")
 async def show(id: Annotated[Id, Query()], service: Here) -> Response:
     """The article, and what was decided about it."""
     return Answer(await service.read(lambda d: _shown(d, id), "show"))
 
 
-@_writing.delete("/articles", responses=answers(), summary="Delete articles")
+@_writing.delete("/articles", responses=answers(DeletedOut), summary="Delete articles")
 async def delete(id: Ids, service: Here) -> Response:
     """Where an original goes the next of its group takes its place, and is named."""
     return Answer(await service.change(lambda d: deleting.delete(d, id), "delete"))

@@ -13,12 +13,13 @@ from esdedup.explain import explain as explained
 from esdedup.model import JSON, Document, Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.searching.searcher import Searcher
+from esdedup.service.answer_schemas import CopiesOut, ExplanationOut, GroupsOut, MembersOut
 from esdedup.service.answers import Answer
 from esdedup.service.guard import Here, ReadRoute
 from esdedup.service.problems import Problem, not_found
 from esdedup.service.routes import PageOffset, PageSize, answers
 from esdedup.service.routes.articles import document_of_body
-from esdedup.service.schemas import Article, ExplanationOut, Id, MembersOut
+from esdedup.service.schemas import Article, Id
 from esdedup.stores import Record, Store
 
 router = APIRouter(prefix="/v1", tags=["comparing"], route_class=ReadRoute)
@@ -37,7 +38,7 @@ async def explain(
     return Answer(await service.read(lambda d: _explained(d, id, other), "explain"))
 
 
-@router.post("/copies", responses=answers(), summary="Who copied what of a text")
+@router.post("/copies", responses=answers(CopiesOut), summary="Who copied what of a text")
 async def copies_of_text(
     article: Article, service: Here, size: PageSize = 100, offset: PageOffset = 0
 ) -> Response:
@@ -52,7 +53,7 @@ async def copies_of_text(
     return Answer(await service.read(lambda d: _copies(d, item.document, part), "copies"))
 
 
-@router.get("/copies", responses=answers(), summary="Who copied what of a stored article")
+@router.get("/copies", responses=answers(CopiesOut), summary="Who copied what of a stored article")
 async def copies_of_stored(
     id: Annotated[Id, Query()], service: Here, size: PageSize = 100, offset: PageOffset = 0
 ) -> Response:
@@ -63,7 +64,7 @@ async def copies_of_stored(
     )
 
 
-@router.get("/groups", responses=answers(), summary="The largest groups of copies")
+@router.get("/groups", responses=answers(GroupsOut), summary="The largest groups of copies")
 async def groups(
     service: Here,
     size: _Size = 20,

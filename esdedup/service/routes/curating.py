@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from esdedup import curating
+from esdedup.service.answer_schemas import CorrectionsOut, SaidOut
 from esdedup.service.answers import Answer
 from esdedup.service.guard import Here, ReadRoute, WriteRoute
 from esdedup.service.routes import PageOffset, PageSize, answers
@@ -16,7 +17,7 @@ _reading = APIRouter(route_class=ReadRoute)
 _writing = APIRouter(route_class=WriteRoute)
 
 
-@_reading.get("/corrections", responses=answers(), summary="What people said")
+@_reading.get("/corrections", responses=answers(CorrectionsOut), summary="What people said")
 async def corrections(service: Here, size: PageSize = 100, offset: PageOffset = 0) -> Response:
     """In the order of kinds and ids; `of` is there in what follows from another word."""
     found = await service.read(lambda d: (d.store.begin(), d.store.corrections)[1], "corrections")
@@ -24,7 +25,7 @@ async def corrections(service: Here, size: PageSize = 100, offset: PageOffset = 
     return Answer({"total": len(found.said), "said": [one.to_json() for one in shown]})
 
 
-@_writing.post("/corrections/merge", responses=answers(), summary="These are the same")
+@_writing.post("/corrections/merge", responses=answers(SaidOut), summary="These are the same")
 async def merge(said: PairIn, request: Request, service: Here) -> Response:
     """They and their copies are one group from now on, whatever comes."""
     by = _by(request, said.by)
@@ -34,7 +35,9 @@ async def merge(said: PairIn, request: Request, service: Here) -> Response:
     return Answer(done.to_json())
 
 
-@_writing.post("/corrections/split", responses=answers(), summary="The first is none of the others")
+@_writing.post(
+    "/corrections/split", responses=answers(SaidOut), summary="The first is none of the others"
+)
 async def split(said: PairIn, request: Request, service: Here) -> Response:
     by = _by(request, said.by)
     done = await service.change(
@@ -43,7 +46,7 @@ async def split(said: PairIn, request: Request, service: Here) -> Response:
     return Answer(done.to_json())
 
 
-@_writing.post("/corrections/pin", responses=answers(), summary="This is the original")
+@_writing.post("/corrections/pin", responses=answers(SaidOut), summary="This is the original")
 async def pin(said: PinIn, request: Request, service: Here) -> Response:
     by = _by(request, said.by)
     done = await service.change(
@@ -52,7 +55,7 @@ async def pin(said: PinIn, request: Request, service: Here) -> Response:
     return Answer(done.to_json())
 
 
-@_writing.post("/corrections/forget", responses=answers(), summary="Undo")
+@_writing.post("/corrections/forget", responses=answers(SaidOut), summary="Undo")
 async def forget(said: TakenBackIn, service: Here) -> Response:
     """What was said of an article, or of two with each other, is taken back."""
     done = await service.change(lambda d: curating.forget(d, said.ids, said.kind), "correct")

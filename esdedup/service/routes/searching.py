@@ -15,11 +15,12 @@ from esdedup.searching.fold import fold as folded
 from esdedup.searching.queries import Query as Asked
 from esdedup.searching.results import StoryHit
 from esdedup.searching.searcher import Searcher
+from esdedup.service.answer_schemas import FoldedOut, FrontOut, PageOut
 from esdedup.service.answers import Answer
 from esdedup.service.guard import Here, ReadRoute
 from esdedup.service.problems import Problem
 from esdedup.service.routes import answers
-from esdedup.service.schemas import FoldIn, PageOut, SearchIn
+from esdedup.service.schemas import FoldIn, SearchIn
 
 router = APIRouter(prefix="/v1", tags=["searching"], route_class=ReadRoute)
 
@@ -65,7 +66,7 @@ async def search_link(
     return Answer(await service.read(lambda d: _page(d, asked), "search"))
 
 
-@router.get("/front", responses=answers(), summary="The newest stories by category")
+@router.get("/front", responses=answers(FrontOut), summary="The newest stories by category")
 async def front(
     service: Here,
     field: Annotated[str, Query(min_length=1, max_length=200, examples=["section"])],
@@ -79,7 +80,7 @@ async def front(
     return Answer({"sections": [section.to_json() for section in sections]})
 
 
-@router.post("/fold", responses=answers(), summary="Fold any list")
+@router.post("/fold", responses=answers(FoldedOut), summary="Fold any list")
 async def fold(asked: FoldIn, service: Here) -> Response:
     """What stays, in its order, and what went where, and why. Nothing is stored."""
 

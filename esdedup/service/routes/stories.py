@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, Iterable
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Annotated
@@ -15,6 +15,7 @@ from esdedup.events.history import events as events_of
 from esdedup.events.report import report
 from esdedup.model import JSON, Document, Failure
 from esdedup.pipeline import Deduplicator
+from esdedup.service.answer_schemas import EventOut, EventsOut, SimilarOut, StoryOut
 from esdedup.service.answers import UNBUFFERED, Answer
 from esdedup.service.guard import Here, ReadRoute
 from esdedup.service.problems import Problem
@@ -36,9 +37,13 @@ _Since = Annotated[str | None, Query(max_length=40, description="A date; else th
 _EVENTS_SECONDS = 20.0
 _REMEMBERED = 8
 _EVENT_STREAM = "text/event-stream"
+_TOLD = {
+    "schema": {"type": "string"},
+    "example": 'event: opened\ndata: {"change": "opened", "event": {"id": "ev-4e95f79", …}}\n\n',
+}
 
 
-@router.get("/similar", responses=answers(), summary="News similar to a stored article")
+@router.get("/similar", responses=answers(SimilarOut), summary="News similar to a stored article")
 async def similar_to_stored(
     id: Annotated[Id, Query()], service: Here, size: _Size = 10, days: _Days = None
 ) -> Response:
@@ -54,7 +59,7 @@ async def similar_to_stored(
     return Answer(await service.read(job, "similar"))
 
 
-@router.post("/similar", responses=answers(), summary="News similar to a text")
+@router.post("/similar", responses=answers(SimilarOut), summary="News similar to a text")
 async def similar_to_text(
     article: Article, service: Here, size: _Size = 10, days: _Days = None
 ) -> Response:
@@ -68,7 +73,7 @@ async def similar_to_text(
     return Answer(await service.read(job, "similar"))
 
 
-@router.get("/story", responses=answers(), summary="A story from its first article on")
+@router.get("/story", responses=answers(StoryOut), summary="A story from its first article on")
 async def story(
     id: Annotated[Id, Query(description="Any article of it.")],
     service: Here,
@@ -88,7 +93,7 @@ async def story(
     )
 
 
-@router.get("/events", responses=answers(), summary="Breaking events")
+@router.get("/events", responses=answers(EventsOut), summary="Breaking events")
 async def events(
     service: Here,
     since: _Since = None,
@@ -110,7 +115,7 @@ async def events(
 @router.get(
     "/events/stream",
     response_class=StreamingResponse,
-    responses={200: {"description": "Without an end.", "content": {_EVENT_STREAM: {}}}},
+    responses={200: {"description": "Without an end.", "content": {_EVENT_STREAM: _TOLD}}},
     summary="Breaking events as they happen",
 )
 async def events_stream(request: Request, service: Here) -> Response:
@@ -119,14 +124,13 @@ async def events_stream(request: Request, service: Here) -> Response:
         raise Problem(
             429, "too-many-streams", "too many streams at once; come again", retry_after=30
         )
-    if request.scope.get("esdedup.only_headers"):
-        messages = _nothing()  # nobody would ever end it
-    else:
+    messages: Iterable[bytes] | AsyncIterable[bytes] = ()
+    if not request.scope.get("esdedup.only_headers"):  # for these alone nobody would end it
         messages = service.counted_stream(service.followers().messages(service.stopping))
     return StreamingResponse(messages, headers=UNBUFFERED, media_type=_EVENT_STREAM)
 
 
-@router.get("/event", responses=answers(), summary="One event with its stories")
+@router.get("/event", responses=answers(EventOut), summary="One event with its stories")
 async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None) -> Response:
     found = next((one for one in await _events(service, since) if one.id == id), None)
     if found is None:
@@ -136,11 +140,6 @@ async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None)
     return Answer(
         await service.read(lambda d: report(found, d.store, stories=True).to_json(), "events")
     )
-
-
-async def _nothing() -> AsyncIterator[bytes]:
-    return
-    yield b""
 
 
 async def _events(service: Service, since: str | None) -> list[Event]:

@@ -13,13 +13,20 @@ from esdedup import __version__
 from esdedup.errors import EsdedupError
 from esdedup.model import JSON
 from esdedup.pipeline import Deduplicator
+from esdedup.service.answer_schemas import (
+    HealthOut,
+    QuarantineOut,
+    RetriedOut,
+    ServiceOut,
+    SettingsOut,
+    StatsOut,
+)
 from esdedup.service.answers import Answer
 from esdedup.service.guard import AdminRoute, Here, ReadRoute
 from esdedup.service.measures import measured
 from esdedup.service.metrics import MEDIA_TYPE
 from esdedup.service.problems import Problem
 from esdedup.service.routes import answers
-from esdedup.service.schemas import StatsOut
 
 router = APIRouter(tags=["upkeep"])
 _log = logging.getLogger("esdedup.service")
@@ -30,12 +37,12 @@ _reading = APIRouter(route_class=ReadRoute)
 _keeping = APIRouter(route_class=AdminRoute)
 
 
-@_open.get("/healthz", responses=answers(), summary="Whether the process lives")
+@_open.get("/healthz", responses=answers(HealthOut), summary="Whether the process lives")
 async def healthz() -> Response:
     return Answer({"status": "ok"})
 
 
-@_open.get("/readyz", responses=answers(), summary="Whether the store can be used")
+@_open.get("/readyz", responses=answers(HealthOut), summary="Whether the store can be used")
 async def readyz(service: Here) -> Response:
     if service.stopping.is_set():
         raise Problem(503, "stopping", "the service is shutting down", retry_after=10)
@@ -56,7 +63,7 @@ async def metrics(service: Here) -> Response:
     return Response(await measured(service), media_type=MEDIA_TYPE)
 
 
-@_reading.get("/v1/service", responses=answers(), summary="What this service is")
+@_reading.get("/v1/service", responses=answers(ServiceOut), summary="What this service is")
 async def about(request: Request, service: Here) -> Response:
     """Version, limits, and what the key that was sent may do."""
     name = request.scope.get("esdedup.key")
@@ -79,12 +86,14 @@ async def stats(service: Here) -> Response:
     return Answer(await service.read(lambda d: d.store.stats(), "stats"))
 
 
-@_reading.get("/v1/settings", responses=answers(), summary="The settings of the store")
+@_reading.get("/v1/settings", responses=answers(SettingsOut), summary="The settings of the store")
 async def settings(service: Here) -> Response:
     return Answer(service.settings.to_json())
 
 
-@_reading.get("/v1/quarantine", responses=answers(), summary="Articles that failed, and why")
+@_reading.get(
+    "/v1/quarantine", responses=answers(QuarantineOut), summary="Articles that failed, and why"
+)
 async def quarantine(
     service: Here,
     size: Annotated[int, Query(ge=0, le=1_000)] = 50,
@@ -98,7 +107,9 @@ async def quarantine(
     return Answer(await service.read(job, "quarantine"))
 
 
-@_keeping.post("/v1/quarantine/retry", responses=answers(), summary="Try the failed ones again")
+@_keeping.post(
+    "/v1/quarantine/retry", responses=answers(RetriedOut), summary="Try the failed ones again"
+)
 async def retry(service: Here) -> Response:
     """Works off the quarantine: what succeeds now is indexed and leaves it."""
     return Answer(await service.retry())
