@@ -100,8 +100,8 @@ def _describe(app: FastAPI) -> None:
         schema["security"] = [{"key": []}, {}]
         for name, described in components["schemas"].items():
             model = getattr(answer_schemas, name, None)
-            if model is not None:  # else fields would be missing that are always there
-                described |= model.model_config.get("json_schema_extra", {})
+            if model is not None:  # else examples would lack fields that are always there
+                described.update(model.model_config.get("json_schema_extra", {}))
         return schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it

@@ -21,7 +21,8 @@ addresses themselves, which proxies take apart.
 # What the description leaves out: not for programs.
 BESIDE = """\
 `/` is [the page](page.md) for people, `/static/…` its files, `/openapi.json` the description; they
-need no key. Every error is `application/problem+json`, see [errors](service.md#errors).
+need no key. What has GET has HEAD as well, with the same headers and no body. Every error is
+`application/problem+json`, see [errors](service.md#errors).
 """
 
 
@@ -126,15 +127,16 @@ def _bounds(schema: Any, text: str) -> str:
 def _type(schema: Any) -> str:
     if found := _reference(schema):
         return found
-    if "enum" in schema:
-        return ", ".join(f"`{value}`" for value in schema["enum"])
-    if "const" in schema:
-        return f"`{schema['const']}`"
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum") or [schema["const"]]
+        return ", ".join(f"`{value}`" for value in values)
     if "anyOf" in schema:
         kinds = [_type(s) for s in schema["anyOf"] if s.get("type") != "null"]
         return " or ".join(dict.fromkeys(kinds))
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items', {}))}"
+    if isinstance(each := schema.get("additionalProperties"), dict):
+        return f"object of {_type(each)}"
     return str(schema.get("type", "anything"))
 
 

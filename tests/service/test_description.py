@@ -1,4 +1,5 @@
-"""Everything that the description allows, and much that it does not, is answered without a 5xx."""
+"""Everything that the description allows, and much that it does not, is answered without a 5xx,
+and as the description says."""
 
 from __future__ import annotations
 
@@ -9,6 +10,11 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
+from schemathesis.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 
 from tests.service.conftest import Running
 
@@ -20,6 +26,9 @@ _BOUNDED = settings(
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
+
+# An answer is one of those described, of its type, and as its schema says.
+_CONFORMING = [status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -50,6 +59,7 @@ def _statuses(operation: Any, mode: GenerationMode, base: str) -> set[int]:
         answer = case.call(base_url=base, timeout=60)
         statuses.add(answer.status_code)
         assert answer.status_code < 500, (case.as_curl_command(), answer.text)
+        case.validate_response(answer, checks=_CONFORMING)
 
     try:
         ask()
