@@ -7,36 +7,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
 import pytest
-from pydantic import BaseModel
 
-from esdedup.service import answer_schemas
 from esdedup.service.config import ServiceConfig
 from esdedup.settings import Settings
 from tests.docs import http
 from tests.newsdesk import ferry_stories
 from tests.service.conftest import BRIDGE, FERRY, Running, running
-
-_JSON = "application/json"
-# Fields of an article, and all settings, stand beside those that are described.
-_OPEN = (answer_schemas.DocumentOut, answer_schemas.HitOut, answer_schemas.SettingsOut)
-
-
-def _models() -> dict[tuple[str, str], type[BaseModel]]:
-    """Of every operation, by method and path."""
-    found = {}
-    for method, path, operation in http.operations(http.description()):
-        for status, answer in operation["responses"].items():
-            content = answer.get("content", {})
-            if status < "300" and _JSON in content:
-                name = content[_JSON]["schema"].get("$ref", "").rpartition("/")[2]
-                assert name, f"{method} {path} does not say what it answers with"
-                found[method, path] = getattr(answer_schemas, name)
-    return found
-
-
-MODELS = _models()
+from tests.service.described import MODELS, check_described, checked
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +43,7 @@ def test_every_answer_has_an_example_that_is_true() -> None:
     described = http.description()["components"]["schemas"]
     for model in MODELS.values():
         (example,) = described[model.__name__]["examples"]
-        _check_described(model.model_validate(example, strict=True))
+        check_described(model.model_validate(example, strict=True))
 
 
 _QUESTIONS: list[tuple[str, str, dict[str, Any]]] = [
@@ -102,12 +80,12 @@ _QUESTIONS: list[tuple[str, str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("method", "path", "question"), _QUESTIONS)
 def test_questions(rich: Running, method: str, path: str, question: dict[str, Any]) -> None:
-    _checked(rich, method, path, **question)
+    checked(rich, method, path, **question)
 
 
 def test_an_event_with_its_stories(rich: Running) -> None:
-    (event,) = _checked(rich, "GET", "/v1/events").json()["events"]
-    whole = _checked(rich, "GET", "/v1/event", params={"id": event["id"]}).json()
+    (event,) = checked(rich, "GET", "/v1/events").json()["events"]
+    whole = checked(rich, "GET", "/v1/event", params={"id": event["id"]}).json()
     assert whole["sub_stories"]
     assert whole["members"]
 
@@ -115,18 +93,18 @@ def test_an_event_with_its_stories(rich: Running) -> None:
 def test_changes(rich: Running) -> None:
     """One after the other: each leaves something for the next."""
     new = {"text": BRIDGE, "published": "2001-01-01T00:00:00Z"}
-    first = _checked(rich, "POST", "/v1/articles", json={"id": "old", **new})
+    first = checked(rich, "POST", "/v1/articles", json={"id": "old", **new})
     assert first.status_code == 201
     assert first.json()["relinked"]
-    assert _checked(rich, "POST", "/v1/articles", json={"id": "old", **new}).status_code == 200
-    _checked(rich, "POST", "/v1/articles", json={"id": "q", "html": "<html></html>"})
-    _checked(rich, "POST", "/v1/corrections/split", json={"ids": ["a", "c"]})
-    _checked(rich, "POST", "/v1/corrections/pin", json={"id": "b", "by": "editor"})
-    _checked(rich, "POST", "/v1/corrections/forget", json={"ids": ["b"]})
-    said = _checked(rich, "POST", "/v1/corrections/merge", json={"ids": ["b", "d"]}).json()
+    assert checked(rich, "POST", "/v1/articles", json={"id": "old", **new}).status_code == 200
+    checked(rich, "POST", "/v1/articles", json={"id": "q", "html": "<html></html>"})
+    checked(rich, "POST", "/v1/corrections/split", json={"ids": ["a", "c"]})
+    checked(rich, "POST", "/v1/corrections/pin", json={"id": "b", "by": "editor"})
+    checked(rich, "POST", "/v1/corrections/forget", json={"ids": ["b"]})
+    said = checked(rich, "POST", "/v1/corrections/merge", json={"ids": ["b", "d"]}).json()
     assert said["changed"]
-    assert _checked(rich, "POST", "/v1/quarantine/retry").json()["failed"]
-    gone = _checked(rich, "DELETE", "/v1/articles", params={"id": ["old", "nobody"]}).json()
+    assert checked(rich, "POST", "/v1/quarantine/retry").json()["failed"]
+    gone = checked(rich, "DELETE", "/v1/articles", params={"id": ["old", "nobody"]}).json()
     assert gone["promoted"]
 
 
@@ -135,22 +113,3 @@ def test_every_operation_was_asked() -> None:
     changing |= {("POST", "/v1/quarantine/retry")}
     changing |= {("POST", f"/v1/corrections/{v}") for v in ("merge", "split", "pin", "forget")}
     assert {(method, path) for method, path, _ in _QUESTIONS} | changing == MODELS.keys()
-
-
-def _checked(service: Running, method: str, path: str, **question: Any) -> httpx.Response:
-    answer = service.client.request(method, path, **question)
-    answer.raise_for_status()
-    assert answer.headers["Content-Type"] == _JSON
-    _check_described(MODELS[method, path].model_validate_json(answer.content, strict=True))
-    return answer
-
-
-def _check_described(value: Any) -> None:
-    """That there is nothing beside what is described, in any part of an answer."""
-    if isinstance(value, BaseModel):
-        assert isinstance(value, _OPEN) or not value.model_extra, type(value)
-        for name in type(value).model_fields:
-            _check_described(getattr(value, name))
-    elif isinstance(value, list | dict):
-        for part in value.values() if isinstance(value, dict) else value:
-            _check_described(part)

@@ -10,6 +10,7 @@ import pytest
 
 from esdedup.service.config import ServiceConfig
 from tests.service.conftest import BRIDGE, FERRY, Running, running
+from tests.service.described import checked
 from tests.stores.conftest import new_index
 
 pytestmark = pytest.mark.servers
@@ -55,3 +56,19 @@ def test_tricks_in_ids_stay_ids(service: Running, name: str) -> None:
     shown = service.client.get("/v1/articles", params={"id": name}).json()
     assert shown["document"]["id"] == name
     assert service.client.get("/v1/stats").json()["documents"] == 1
+
+
+def test_answers_of_a_cluster_are_those_described(service: Running) -> None:
+    for id_, text in (("a", FERRY), ("b", FERRY), ("c", FERRY.replace("12", "17"))):
+        checked(service, "POST", "/v1/articles", json={"id": id_, "text": text, "source": "Wire"})
+    checked(service, "POST", "/v1/articles", json={"id": "p", "html": "<html></html>"})
+    checked(service, "POST", "/v1/corrections/split", json={"ids": ["a", "c"]})
+    for path in ("/v1/stats", "/v1/quarantine", "/v1/corrections", "/v1/groups", "/v1/events"):
+        checked(service, "GET", path)
+    for path in ("/v1/articles", "/v1/copies", "/v1/group", "/v1/similar", "/v1/story"):
+        checked(service, "GET", path, params={"id": "b"})
+    checked(service, "GET", "/v1/explain", params={"id": "b"})
+    checked(service, "GET", "/v1/front", params={"field": "source"})
+    checked(service, "GET", "/v1/search", params={"words": "ferry", "facet": "source"})
+    checked(service, "GET", "/v1/search", params={"deep": "true", "expand": "true"})
+    assert checked(service, "DELETE", "/v1/articles", params={"id": "a"}).json()["promoted"]
