@@ -163,6 +163,17 @@ def test_check_tells_passages_of_others(site: Site, open_page: Open) -> None:
     expect(page.locator(".marked mark").last).to_contain_text("ferry")
 
 
+def test_check_tells_how_many_articles_it_does_not_list(site: Site, open_page: Open) -> None:
+    def answer(route: Route) -> None:
+        found = route.fetch().json()
+        route.fulfill(json={**found, "total": len(found["copies"]) + 1_200})
+
+    page = open_page(site.at(VIEWS["check"]))
+    page.route("**/v1/copies?size=20", answer)
+    _check(page, crane_articles()[0]["text"])
+    expect(page.get_by_text("and 1,200 more")).to_be_visible()
+
+
 def _check(page: Page, text: str) -> None:
     page.get_by_label("Text", exact=True).fill(text)
     page.get_by_role("button", name="Check").click()
