@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -29,7 +29,8 @@ class Malformed(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One action. `source` is None where its line is no JSON object, and of a delete."""
+    """One action. `source` is None where its line is no JSON object, of a delete, and of an index
+    whose documents are not read."""
 
     verb: Verb
     index: str
@@ -59,8 +60,14 @@ class Bulk:
         return b"\n".join([changes.get(number, line) for number, line in numbered])
 
 
-def parse(body: bytes, default_index: str, default_meta: Mapping[str, Any]) -> Bulk:
-    """`default_meta`: what the request's parameters say for every action."""
+def parse(
+    body: bytes,
+    default_index: str,
+    default_meta: Mapping[str, Any],
+    is_read: Callable[[str], bool] = lambda index: True,
+) -> Bulk:
+    """`default_meta`: what the request's parameters say for every action; `is_read`: whether the
+    documents of an index are of interest, since reading them is most of the work."""
     lines = body.split(b"\n")
     operations: list[Operation] = []
     number = 0
@@ -73,16 +80,17 @@ def parse(body: bytes, default_index: str, default_meta: Mapping[str, Any]) -> B
         if source_line >= len(lines) or (verb != "delete" and not lines[source_line].strip()):
             raise Malformed(f"bulk: line {number + 1} has no document after it")
         text = lines[source_line] if verb != "delete" else b""
+        index = _text(meta.get("_index")) or default_index
         operations.append(
             Operation(
                 verb,
-                _text(meta.get("_index")) or default_index,
+                index,
                 _id(meta.get("_id")),
                 {**default_meta, **meta},
                 number,
                 source_line,
                 text,
-                json_object(text) if text else None,
+                json_object(text) if text and is_read(index) else None,
             )
         )
         number = source_line + 1

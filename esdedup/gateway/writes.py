@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -40,6 +40,8 @@ class Writes:
         self._gateway = gateway
         self._options = gateway.options
         self._told: dict[str, float] = {}
+        # A bulk names the same few indices a thousand times.
+        self._pattern_of = lru_cache(1_000)(self._pattern_of_index)
 
     def wants(self, request: Request) -> bool:
         route = request.route
@@ -227,7 +229,7 @@ class Writes:
         pairs = dict(routes.parameters(request.query))
         meta = bulk.request_meta(pairs)
         if route.kind == "bulk":
-            return bulk.parse(plain, route.index, meta)
+            return bulk.parse(plain, route.index, meta, lambda i: self._pattern_of(i) is not None)
         verb = "create" if pairs.get("op_type") == "create" else route.kind
         operation = Operation(
             verb,  # type: ignore[arg-type]  # kinds of routes that write are verbs
@@ -242,10 +244,13 @@ class Writes:
     def _by_pattern(self, operations: Sequence[Operation]) -> dict[str, list[Operation]]:
         out: dict[str, list[Operation]] = {}
         for op in operations:
-            pattern = self._pattern(op.index) if routes.is_index(op.index) else None
+            pattern = self._pattern_of(op.index)
             if pattern is not None and not op.is_routed:
                 out.setdefault(pattern, []).append(op)
         return out
+
+    def _pattern_of_index(self, name: str) -> str | None:
+        return self._pattern(name) if routes.is_index(name) else None
 
     def _enriched(self, request: Request, share: Share, work: Work) -> dict[int, bytes]:
         desk, prepared = share.desk, share.prepared

@@ -68,6 +68,17 @@ def test_hostile_documents_are_left_alone() -> None:
         assert operation.source is None
 
 
+def test_documents_of_other_indices_are_not_read() -> None:
+    body = (
+        b'{"index":{}}\n{"a":1}\n{"create":{"_index":"other"}}\n{"b":2}\n{"delete":{"_id":"c"}}\n'
+    )
+    operations = bulk.parse(body, "news", {}, lambda index: index == "news").operations
+    assert [(op.verb, op.index, op.source) for op in operations] == [
+        ("index", "news", {"a": 1}), ("create", "other", None), ("delete", "news", None)
+    ]  # fmt: skip
+    assert [op.text for op in operations] == [b'{"a":1}', b'{"b":2}', b""]
+
+
 @given(OBJECTS)
 def test_an_update_carries_our_object(doc: dict[str, Any]) -> None:
     text = json.dumps({"x": 1, "doc": doc, "detect_noop": True}).encode()
