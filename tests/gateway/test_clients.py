@@ -73,9 +73,6 @@ def test_official_client(gateway: Running, server: Server, made: str) -> None:
 
 
 def test_curl(gateway: Running, server: Server, made: str) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
-
     def curl(*arguments: str, stdin: bytes = b"") -> bytes:
         done = subprocess.run(
             ["curl", "-sS", "--fail-with-body", *arguments],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -96,9 +95,6 @@ def test_official_client(secure: Commanded, server: Server, index: str, files: F
 
 @pytest.mark.servers
 def test_curl(secure: Commanded, server: Server, index: str, files: Files) -> None:
-    if shutil.which("curl") is None:
-        pytest.skip("curl is not installed")
-
     def curl(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         command = ["curl", "-sS", "--fail-with-body", *arguments]
         return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=120)
