@@ -5,15 +5,16 @@ from __future__ import annotations
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store
 from esdedup.stores.bodies import quarantine_index
+from esdedup.stores.memory import Memory, MemoryStore
 from tests.servers import Cluster, Server
 
 
@@ -28,12 +29,13 @@ class Backend:
     url: str
     damages: Mapping[str, Callable[[], None]]
     wipe: Callable[[], None]
+    opener: Callable[..., Store] = open_store
     _opened: list[Store] = field(default_factory=list)
 
     def open(
         self, settings: Settings | None = None, mode: Literal["write", "read"] = "write"
     ) -> Store:
-        store = open_store(self.url, settings, mode=mode)
+        store = self.opener(self.url, settings, mode=mode)
         self._opened.append(store)
         return store
 
@@ -45,6 +47,8 @@ class Backend:
 @pytest.fixture(
     params=[
         "sqlite",
+        "memory",
+        "delayed_memory",
         pytest.param("elasticsearch", marks=pytest.mark.servers),
         pytest.param("opensearch", marks=pytest.mark.servers),
     ]
@@ -101,6 +105,63 @@ def sqlite_backend(tmp_path: Path) -> Backend:
             "documents have format 0123456789ab": run(
                 "UPDATE documents SET format = '0123456789ab'"
             ),
+        },
+    )
+
+
+@pytest.fixture
+def memory_backend() -> Backend:
+    return backend_in_memory(delayed=False)
+
+
+@pytest.fixture
+def delayed_memory_backend() -> Backend:
+    return backend_in_memory(delayed=True)
+
+
+def backend_in_memory(*, delayed: bool) -> Backend:
+    memory = Memory(delayed)
+
+    def change(id_: str, **values: Any) -> Callable[[], None]:
+        def deed() -> None:
+            record = memory.documents[id_].record
+            decision = replace(record.decision, **values)
+            memory.write(id_, record.with_decision(decision))
+            memory.refresh()
+
+        return deed
+
+    def take_away() -> None:
+        memory.write("a", None)
+        memory.refresh()
+
+    def change_format() -> None:
+        record = memory.documents["c"].record
+        signature = replace(record.signature, format="0123456789ab")
+        memory.write("c", replace(record, signature=signature))
+        memory.refresh()
+
+    def wipe() -> None:
+        memory.settings = None
+        for id_ in list(memory.documents):
+            memory.write(id_, None)
+        memory.refresh()
+
+    def open_memory(
+        url: str, settings: Settings | None, *, mode: Literal["write", "read"]
+    ) -> MemoryStore:
+        return MemoryStore(memory, settings, mode=mode)
+
+    return Backend(
+        url="memory",
+        wipe=wipe,
+        opener=open_memory,
+        damages={
+            "group without an original: a": take_away,
+            "leader outside its own group: c": change("c", group="a"),
+            "duplicate that leads: c": change("c", role="duplicate"),
+            "story other than its group's: b": change("b", story="c"),
+            "documents have format 0123456789ab": change_format,
         },
     )
 

@@ -31,7 +31,7 @@ def articles() -> list[Document]:
 
 
 def test_as_if_made_so_and_back(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Deduplicator.open(backend.url, LOOSE) as deduplicator:
+    with Deduplicator(backend.open(LOOSE)) as deduplicator:
         list(deduplicator.add_many(articles()))
     monkeypatch.setattr(signing, "sign_many", None)  # whoever signs again fails
     strict = backend.open(replace(LOOSE, min_overlap=0.95))
