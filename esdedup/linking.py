@@ -268,7 +268,8 @@ def _touched(
             # Also of one that ceased: where more share keys than are verified, it may have kept
             # a better one out of sight.
             attracting.append(record)
-        if (not now.canonical and (is_forced or was.canonical)) or now.story != was.story:
+        # Of a forced one in any case: somebody may have leaned on what it said before.
+        if is_forced or (was.canonical and not now.canonical) or now.story != was.story:
             ceased.add(id_)
         if is_forced or (now.group, now.story) != (was.group, was.story):
             moved.add(id_)

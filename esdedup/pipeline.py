@@ -183,6 +183,8 @@ class Deduplicator:
             orphans = self.store.followers(wanted)
             orphans |= self._touched_by_replacing(list(there.values()))
             removed = self.store.delete(in_turn)
+            if not self.store.serial:
+                orphans |= self.store.followers(wanted)  # somebody may have added one meanwhile
             self._settle(orphans - wanted)
         return removed
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from esdedup.model import Document, Link
 from esdedup.pipeline import Deduplicator
@@ -125,3 +124,23 @@ def test_replacements_while_others_add(settings: Settings, seed: int) -> None:
     }
     Interleaving(seed).run(jobs)
     assert links_in(memory) == of_one_writer([replaced.get(d.id, d) for d in documents])
+
+
+@pytest.mark.parametrize("change", ["delete", "put"])
+def test_a_copy_that_lands_just_before_its_original_changes(change: str) -> None:
+    """The other writer is done before the request, so that only this one can mend its copy."""
+    memory, whole = Memory(delayed=True), tuple(range(8))
+    original, copy = (Article(0, whole, 12, 0, day).document(f"d{day}") for day in (0, 1))
+    other = Article(1, whole, 12, 0, 0).document("d0")
+
+    def meanwhile(request: str) -> None:
+        if request == change and copy.id not in memory.documents:
+            writer(memory, STREAMED, adding([copy]))(lambda name: None)
+
+    writer(memory, STREAMED, adding([original]))(lambda name: None)
+    with Deduplicator(MemoryStore(memory, STREAMED, on_request=meanwhile)) as deduplicator:
+        if change == "delete":
+            deduplicator.delete([original.id])
+        else:
+            list(deduplicator.add_many([other]))
+    assert links_in(memory)[copy.id] == Link("original", copy.id, copy.id)
