@@ -248,7 +248,7 @@ class Backfill:
         pairs = list(zip(hits, signed, strict=True))
         records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
         failed = [self._failed(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
-        decided = [*self._deduplicator._decide(records), *failed]
+        decided = [*self._deduplicator.place(records), *failed]
         old = self._old_records(hits)
         touched = self._deduplicator._touched_by_replacing(list(old.values()))
         report = self.index.annotate_many(decided, set(old))

@@ -19,72 +19,21 @@ wholes): there is nothing left to compare. Where its original is gone the first 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
-from esdedup.corrections import SAID, Heard, Places, heard
-from esdedup.decide import decide
+from esdedup.clustering.place import place
+from esdedup.corrections import SAID, Heard, Places
 from esdedup.errors import StoreError
 from esdedup.keeping import reach_of, window_of
 from esdedup.methods import METHODS
-from esdedup.model import Candidate, Decision, Evidence, Order, Signature, time_of
+from esdedup.model import Decision, Evidence, Order, Signature
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record, Store
 
 # Chains of consequences are short (at most 7 rounds were seen with four writers in conflict);
 # a loop far beyond that is a defect and must not run for ever.
 _MAX_ROUNDS = 1000
-
-
-@dataclass(slots=True)
-class Window:
-    """Documents decided but not yet visible in the store: copies inside one batch find each other.
-
-    Only a saving on a cluster, where `settle` would find them too; exact on a serial store.
-    """
-
-    settings: Settings
-    _by_key: dict[str, tuple[Candidate, ...]] = field(default_factory=dict)
-
-    def add(self, id_: str, signature: Signature, order: Order, decision: Decision) -> None:
-        if self.settings.attract != "all" and not decision.link.attracts:
-            return
-        candidate = Candidate(id_, {}, signature, order, decision.link)
-        for keys in signature.keys.values():
-            for key in keys:
-                others = self._by_key.get(key)
-                self._by_key[key] = (candidate,) if others is None else (*others, candidate)
-
-    def candidates(
-        self, keys: Mapping[str, tuple[str, ...]], order: Order, span: int | None = None
-    ) -> list[Candidate]:
-        """`span` is the window of the document, where it has another than most."""
-        found: dict[str, Candidate] = {}
-        shared: dict[str, Counter[str]] = {}
-        for method, own in keys.items():
-            for key in own:
-                if key not in self._by_key:  # nearly always
-                    continue
-                for candidate in self._by_key[key]:
-                    found[candidate.id] = candidate
-                    shared.setdefault(candidate.id, Counter())[method] += 1
-        if not shared:
-            return []
-        span = window_of(self.settings) if span is None else span
-        time = time_of(order[0])
-        return [
-            Candidate(c.id, dict(counts), c.signature, c.order, c.link)
-            for id_, counts in shared.items()
-            if (c := found[id_]).order < order
-            and (not span or abs(time - time_of(c.order[0])) <= span)
-            and enough(counts, self.settings)
-        ]
-
-
-def enough(shared: Counter[str], settings: Settings) -> bool:
-    """Whether any method counts enough shared keys to make a candidate."""
-    return any(n >= METHODS[m].needed(settings) for m, n in shared.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,20 +130,21 @@ def _wrong(
         if record.decision.role != "unprocessed"
     }
     ordered = sorted(records.values(), key=lambda r: r.order)
-    found = store.candidates_many(probes_of(ordered, store.settings))
-    corrections = store.corrections
-    places = places_of(store, corrections.others(records))
-    keyless = _Keyless.of(store, ordered)
-    changes = []
-    for record, candidates in zip(ordered, found, strict=True):
-        id_, order = record.document.id, record.order
-        said = heard(id_, order, corrections, places)
-        if is_keyless(record) and not said.joins:
-            right = keyless.place(record, said)
-        else:
-            right = decide(id_, record.signature, candidates, store.settings, said)
-        if right.link != record.decision.link:
-            changes.append((record, right))
+    queries, constraints = probes_of(ordered, store.settings), store.corrections
+    placement = place(
+        ordered,
+        queries,
+        store.candidates_many(queries),
+        store.settings,
+        constraints=constraints,
+        positions=dict(places_of(store, constraints.others(records))),
+        decide_keyless=_Keyless.of(store, ordered).decide,
+    )
+    changes = [
+        (record, placed.decision)
+        for record, placed in zip(ordered, placement.records, strict=True)
+        if placed.decision.link != record.decision.link
+    ]
     return changes, records
 
 
@@ -231,8 +181,11 @@ class _Keyless:
                 first.setdefault(record.decision.group, record.document.id)
         return cls(places, first)
 
-    def place(self, record: Record, said: Heard) -> Decision:
-        """As it is, along with what it leans on."""
+    def decide(self, record: Record, said: Heard) -> Decision | None:
+        """As it is, along with what it leans on; None of a record that has keys, or that somebody
+        joined with another."""
+        if not is_keyless(record) or said.joins:
+            return None
         id_, was = record.document.id, record.decision
         alone = Decision(id_, "original", id_, id_)
         if was.role == "update":

@@ -16,12 +16,12 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from esdedup import statistics
-from esdedup.corrections import Places, heard
-from esdedup.decide import decide
+from esdedup.clustering.place import decide_alone, place, undecided, without_page
+from esdedup.corrections import Places
 from esdedup.errors import EsdedupError
 from esdedup.failures import alone
 from esdedup.keeping import order_for, stands_by_arrival
-from esdedup.linking import Questions, Window, places_of, probes_of, settle
+from esdedup.linking import Questions, places_of, probes_of, settle
 from esdedup.model import Candidate, Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
@@ -106,7 +106,7 @@ class Deduplicator:
         named = self.store.corrections.others(item.document.id for item in signed)
         places = places_of(self.store, named)
         decided = (
-            alone(item.document, self._decided_in_place, item, one.order, near, places)
+            alone(item.document, self._decided_in_place, item, one, near, places)
             for item, one, near in zip(signed, asked, found, strict=True)
         )
         done = (item if isinstance(item, Failure) else next(decided) for item in items)
@@ -119,16 +119,21 @@ class Deduplicator:
         return questions.probe("", signature, order, document.source)
 
     def _decided_in_place(
-        self, signed: Signed, order: Order, near: Sequence[Candidate], places: Places
+        self, signed: Signed, query: Probe, near: Sequence[Candidate], places: Places
     ) -> Decision:
         """As it would be indexed: a stored document that stands where it arrived stays there, or
         its own update would be found before it."""
-        id_ = signed.document.id
+        id_, order = signed.document.id, query.order
         if stands_by_arrival(signed.document, self.settings):
             order = next((c.order for c in near if c.id == id_), order)
-        before = [c for c in near if c.id != id_ and c.order < order]
-        said = heard(id_, order, self.store.corrections, places)
-        return decide(id_, signed.signature, before, self.settings, said)
+        return decide_alone(
+            undecided(signed, order, order[0]),
+            query,
+            [c for c in near if c.order < order],
+            self.settings,
+            constraints=self.store.corrections,
+            positions=dict(places),
+        )
 
     def add(self, document: Document) -> Decision:
         """Index one document: decide, store it, and mend what it touches.
@@ -254,7 +259,7 @@ class Deduplicator:
         there = self.store.get_many(id_of(item) for item in items)
         records = self._records(signed, there)
         fresh = [r for r in records if not _is_unchanged(r, there.get(r.document.id))]
-        decided = self._decide(fresh)
+        decided = self.place(fresh)
         stored = [r for r in decided if not self._is_dropped(r, there)]
         replaced = [there[r.document.id] for r in stored if r.document.id in there]
         touched = self._touched_by_replacing(replaced)
@@ -293,40 +298,28 @@ class Deduplicator:
 
     def _record(self, signed: Signed, there: Record | None, pinned: Set[str]) -> Record:
         first_seen = there.first_seen if there else self._clock.now()
-        document, signature = _without_page(signed.document), signed.signature
-        id_ = document.id
-        order = order_for(
-            document, signature.words, first_seen, self.settings, pinned=id_ in pinned
-        )
-        version = there.version if there else None
-        original = Decision(id_, "original", id_, id_)
-        return Record(document, signature, order, first_seen, original, version)
+        document, words = signed.document, signed.signature.words
+        order = order_for(document, words, first_seen, self.settings, pinned=document.id in pinned)
+        return replace(undecided(signed, order, first_seen), version=there and there.version)
 
     def _order(self, document: Document, words: int, first_seen: int) -> Order:
         pinned = document.id in self.store.corrections.pinned
         return order_for(document, words, first_seen, self.settings, pinned=pinned)
 
-    def _decide(self, records: Sequence[Record]) -> list[Record]:
+    def place(self, records: Sequence[Record]) -> list[Record]:
         """First guess for a batch: what the store has, and the batch itself, in their order."""
         ordered = sorted(records, key=lambda r: r.order)
-        asked = probes_of(ordered, self.settings)
-        found = self.store.candidates_many(asked)
+        queries = probes_of(ordered, self.settings)
         ids = {r.document.id for r in records}
-        corrections = self.store.corrections
-        places = dict(places_of(self.store, corrections.others(ids) - ids))
-        window = Window(self.settings)
-        decided = []
-        for record, one, stored in zip(ordered, asked, found, strict=True):
-            id_, signature, order = record.document.id, record.signature, record.order
-            candidates = [c for c in stored if c.id not in ids]
-            candidates += window.candidates(one.keys, order, one.window)
-            said = heard(id_, order, corrections, places)
-            decision = decide(id_, signature, candidates, self.settings, said)
-            window.add(id_, signature, order, decision)
-            if corrections:
-                places[id_] = order, decision.link
-            decided.append(record.with_decision(decision))
-        return decided
+        constraints = self.store.corrections
+        return place(
+            ordered,
+            queries,
+            self.store.candidates_many(queries),
+            self.settings,
+            constraints=constraints,
+            positions=dict(places_of(self.store, constraints.others(ids) - ids)),
+        ).records
 
     def _touched_by_replacing(self, old: Sequence[Record]) -> set[str]:
         """Who leaned on documents that are about to be replaced by another version."""
@@ -376,7 +369,7 @@ class Deduplicator:
         first_seen = self._clock.now()
         decision = Decision(document.id, "unprocessed", document.id, document.id)
         return Record(
-            _without_page(document),
+            without_page(document),
             empty_signature(self.settings),
             self._order(document, 0, first_seen),
             first_seen,
@@ -405,11 +398,6 @@ class _Clock:
 def empty_signature(settings: Settings) -> Signature:
     """Of a document that could not be processed: no keys, so it attracts nothing."""
     return Signature(settings.fingerprint_of_format(), {}, np.zeros(0, np.uint32), 0, "")
-
-
-def _without_page(document: Document) -> Document:
-    """The page itself is not stored."""
-    return document if document.html is None else replace(document, html=None)
 
 
 def _is_unchanged(record: Record, there: Record | None) -> bool:

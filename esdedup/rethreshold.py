@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from esdedup.corrections import heard
-from esdedup.decide import decide
+from esdedup.clustering.place import PendingIndex, place
+from esdedup.corrections import Heard
 from esdedup.errors import StoreError
-from esdedup.keeping import window_of
-from esdedup.linking import Questions, Window, is_keyless, settle
+from esdedup.linking import is_keyless, probes_of, settle
 from esdedup.model import JSON, Decision, Link, Order
 from esdedup.stores import Record, Store
+from esdedup.stores.searches import chunks
 
 _EVER = datetime.fromtimestamp(0, UTC)
 _BATCH = 500
@@ -53,28 +53,31 @@ def changes(store: Store, progress: Progress = _silent) -> list[Change]:
 
 def changes_of(records: list[Record], store: Store, progress: Progress = _silent) -> list[Change]:
     """The same for records that may stand elsewhere in the order than they are stored."""
-    records = sorted(records, key=lambda r: r.order)
-    window, questions = Window(store.settings), Questions.of(store.settings)
-    corrections = store.corrections
-    places: dict[str, tuple[Order, Link]] = {}
-    out = []
-    for place, record in enumerate(records):
-        if record.decision.role == "unprocessed":
-            continue
-        id_, signature, order = record.document.id, record.signature, record.order
-        if is_keyless(record):
-            places[id_] = order, record.decision.link
-            continue  # there is nothing to compare it by any more
-        span = window_of(store.settings, signature.lang, record.document.source)
-        candidates = window.candidates(questions.keys(signature), order, span)
-        said = heard(id_, order, corrections, places)
-        decision = decide(id_, signature, candidates, store.settings, said)
-        window.add(id_, signature, order, decision)
-        places[id_] = order, decision.link
-        if decision.link != record.decision.link:
-            out.append(Change(record, decision))
-        progress(place + 1, len(records))
-    return out
+    signed = [r for r in records if r.decision.role != "unprocessed"]
+    signed.sort(key=lambda r: r.order)
+    pending, found = PendingIndex(), list[Change]()
+    positions: dict[str, tuple[Order, Link]] = {}
+    for part in chunks(signed, _BATCH):
+        placement = place(
+            part,
+            probes_of(part, store.settings),
+            [()] * len(part),
+            store.settings,
+            pending=pending,
+            constraints=store.corrections,
+            positions=positions,
+            decide_keyless=_unchanged,
+        )
+        for record, placed in zip(part, placement.records, strict=True):
+            if placed.decision.link != record.decision.link:
+                found.append(Change(record, placed.decision))
+        progress(len(pending.records), len(signed))
+    return found
+
+
+def _unchanged(record: Record, said: Heard) -> Decision | None:
+    """Without keys there is nothing to compare a document by."""
+    return record.decision if is_keyless(record) else None
 
 
 def rethreshold(store: Store, progress: Progress = _silent) -> list[Change]:

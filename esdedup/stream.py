@@ -14,21 +14,18 @@ is then settled as known.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, KeysView, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
-from esdedup.corrections import Heard
-from esdedup.decide import decide
+from esdedup.clustering.place import PendingIndex, place
 from esdedup.linking import probes_of
-from esdedup.model import Candidate, Decision, Failure, Link, Order, time_of
+from esdedup.model import Decision, Failure
 from esdedup.outcomes import Outcome, Written, id_of, refused
 from esdedup.settings import Settings
 from esdedup.signing import Signed
-from esdedup.stores import Probe, Record, Store, WriteReport
+from esdedup.stores import Record, Store, WriteReport
 
 Items = Sequence[Signed | Failure]
 
@@ -37,62 +34,6 @@ Items = Sequence[Signed | Failure]
 _LONGEST_STRETCH = 8
 # The outcomes of a batch wait for the next one, which a trickle of single documents must not.
 SMALLEST_BATCH = 8
-
-
-@dataclass(slots=True)
-class Unseen:
-    """Documents written, or being written, that no search need show yet."""
-
-    _documents: dict[str, tuple[Record, Link]] = field(default_factory=dict)
-    _first: dict[str, str] = field(default_factory=dict)  # key -> the id of who had it first
-    _others: dict[str, list[str]] = field(default_factory=dict)  # and of who came later with it
-
-    @property
-    def ids(self) -> KeysView[str]:
-        return self._documents.keys()
-
-    def add(self, record: Record, link: Link) -> None:
-        id_ = record.document.id
-        self._documents[id_] = record, link
-        for keys in record.signature.keys.values():
-            for key in keys:
-                if self._first.setdefault(key, id_) != id_:
-                    self._others.setdefault(key, []).append(id_)
-
-    def around(self, asked: Probe) -> tuple[list[Candidate], set[str]]:
-        """What may attract the document, as the store would answer after a refresh; and what the
-        document may attract."""
-        before, after = [], set()
-        for id_, shared in self._sharing(asked).items():
-            record, link = self._documents[id_]
-            if record.order > asked.order:
-                if _is_within(asked.reach, record.order, asked.order):
-                    after.add(id_)
-            elif (
-                record.order < asked.order
-                and (link.attracts or not asked.attracting_only)
-                and _is_within(asked.window, record.order, asked.order)
-            ):
-                before.append(Candidate(id_, shared, record.signature, record.order, link))
-        return before, after
-
-    def _sharing(self, asked: Probe) -> dict[str, dict[str, int]]:
-        """Who shares enough keys, and how many of each method."""
-        sharing: dict[str, dict[str, int]] = {}
-        for method, keys in asked.keys.items():
-            if self._first.keys().isdisjoint(keys):  # two documents in three
-                continue
-            first = filter(None, map(self._first.get, keys))
-            others = filter(None, map(self._others.get, keys))
-            for id_, count in Counter(chain(first, *others)).items():
-                if count >= asked.needed[method]:
-                    sharing.setdefault(id_, {})[method] = count
-        return sharing
-
-
-def _is_within(span: int, one: Order, other: Order) -> bool:
-    """Whether two places are no further apart in time; a span of 0 is no bound."""
-    return not span or abs(time_of(one[0]) - time_of(other[0])) <= span
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +60,7 @@ class _Stretch:
     """What was written since the last refresh, and who has to be looked at because of it."""
 
     mark: Any
-    unseen: Unseen = field(default_factory=Unseen)
+    unseen: PendingIndex = field(default_factory=PendingIndex)
     touched: set[str] = field(default_factory=set)
     refused: list[Signed | Failure] = field(default_factory=list)
     is_doubtful: bool = False
@@ -183,7 +124,7 @@ class Stream:
         self._longest = min(2 * self._longest, _LONGEST_STRETCH)
         renewed = _Stretch(self._store.marked())
         for record in batch.stored:
-            renewed.unseen.add(record, record.decision.link)
+            renewed.unseen.put(record)
         return renewed
 
     def _by_itself(self, items: Items) -> list[Outcome]:
@@ -199,7 +140,7 @@ class Stream:
         if self._stretch is None:
             self._stretch = _Stretch(self._store.begin())
         stretch, ids = self._stretch, {id_of(item) for item in items}
-        if len(ids) < len(items) or not stretch.unseen.ids.isdisjoint(ids):
+        if len(ids) < len(items) or not stretch.unseen.records.keys().isdisjoint(ids):
             return None
         if not self._store.corrections.named.isdisjoint(ids):
             return None
@@ -208,35 +149,26 @@ class Stream:
                 return None
             self._asks_first = False
         records = self._steps.records((s for s in items if isinstance(s, Signed)), {})
-        decided, touched = self._decide(sorted(records, key=lambda r: r.order), stretch.unseen)
-        stored = [r for r in decided if not self._steps.is_dropped(r, {})]
-        return _Batch(items, decided, stored, touched)
-
-    def _decide(self, records: Sequence[Record], unseen: Unseen) -> tuple[list[Record], set[str]]:
-        """The records with their decisions, and whom they may attract of those before."""
-        asked = probes_of(records, self._settings)
-        heard = Heard(self._store.corrections)
-        attracting, decided = [], []
-        touched: set[str] = set()
-        found = self._store.candidates_many(asked)
-        for alone, one, shown in zip(records, asked, found, strict=True):
-            candidates, after = unseen.around(one)
-            candidates += (c for c in shown if c.id not in unseen.ids)
-            record = alone
-            if candidates:
-                decision = decide(one.id, alone.signature, candidates, self._settings, heard)
-                record = alone.with_decision(decision)
-            decided.append(record)
+        records.sort(key=lambda r: r.order)
+        queries = probes_of(records, self._settings)
+        placement = place(
+            records,
+            queries,
+            self._store.candidates_many(queries),
+            self._settings,
+            pending=stretch.unseen,
+            constraints=self._store.corrections,
+        )
+        stored = []
+        for record in placement.records:
             if self._steps.is_dropped(record, {}):
-                continue
-            link = record.decision.link
-            if link.attracts and self._settings.attract != "all":
-                attracting.append(one)
-                touched |= after
-            unseen.add(record, link)
-        if attracting:
-            touched |= self._store.later(attracting)
-        return decided, touched
+                stretch.unseen.discard(record.document.id)
+            else:
+                stored.append(record)
+        touched = placement.affected
+        if placement.representatives:
+            touched |= self._store.later(placement.representatives)
+        return _Batch(items, placement.records, stored, touched)
 
     def _send(self, batch: _Batch, pool: ThreadPoolExecutor) -> list[Outcome]:
         assert self._stretch is not None
@@ -279,7 +211,7 @@ class Stream:
             return outcomes
         holds = not stretch.is_doubtful and self._store.undisturbed(stretch.mark)
         self._longest = min(2 * self._longest, _LONGEST_STRETCH) if holds else 1
-        relinked = self._steps.settle(stretch.touched, () if holds else stretch.unseen.ids)
+        relinked = self._steps.settle(stretch.touched, () if holds else stretch.unseen.records)
         if relinked:
             outcomes = [
                 replace(o, decision=relinked.pop(o.decision.id, o.decision)) for o in outcomes

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from esdedup.clustering.place import PendingIndex, undecided
 from esdedup.errors import InputError, SettingsError
-from esdedup.linking import Questions, Window
+from esdedup.linking import Questions
 from esdedup.methods import DISTANCES
 from esdedup.model import Decision, Document, Failure
 from esdedup.pipeline import Deduplicator
@@ -112,19 +113,21 @@ class Ours:
     def likenesses(self, items: Sequence[Item]) -> Iterator[Likeness]:
         """Pairs that share keys enough to be candidates, verified; all documents attract."""
         settings = replace(self.settings, attract="all", candidate_window=0.0)
-        window, questions = Window(settings), Questions.of(settings)
+        pending, questions = PendingIndex(), Questions.of(settings)
         places = {item.id: i for i, item in enumerate(items)}
         # A distance is less for what is closer.
         sign = -1.0 if settings.verified_by in DISTANCES else 1.0
         for place, item in enumerate(signed(undated(items), settings)):
             if isinstance(item, Failure):
                 continue
-            id_, signature, order = item.document.id, item.signature, (place, item.document.id)
-            for found in window.candidates(questions.keys(signature), order):
+            signature = item.signature
+            record = undecided(item, (place, item.document.id), place)
+            query = questions.probe(item.document.id, signature, record.order)
+            for found in pending.around(query)[0]:
                 evidence = verify(found.id, found.signature, signature, settings, found.shared)
                 reported = evidence.verdict != "different"
                 yield Likeness(places[found.id], place, sign * evidence.overlap, reported)
-            window.add(id_, signature, order, Decision(id_, "original", id_, id_))
+            pending.put(record)
 
 
 def resolve(name: str, load: Callable[[str], Settings], store: str = IN_MEMORY) -> Detector:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from esdedup.evaluate.detectors import Item, signed, undated
-from esdedup.linking import Questions, enough
+from esdedup.linking import Questions
+from esdedup.methods import METHODS
 from esdedup.settings import Settings
 from esdedup.signing import Signed
 from esdedup.verify import count_shared, distinct, jaccard
@@ -41,9 +42,12 @@ def measured(items: Sequence[Item], settings: Settings, *, seed: int = 0) -> lis
             continue
         likeness = jaccard(count_shared(sets[a], sets[b]), len(sets[a]), len(sets[b]))
         place = min(int(likeness * _BINS), _BINS - 1)
-        shared = Counter({m: len(set(own) & set(keys[b].get(m, ()))) for m, own in keys[a].items()})
+        found = any(
+            len(set(own) & set(keys[b].get(method, ()))) >= METHODS[method].needed(settings)
+            for method, own in keys[a].items()
+        )
         pairs[place] += 1
-        candidates[place] += enough(shared, settings)
+        candidates[place] += found
     return [Bin((i + 0.5) / _BINS, pairs[i], candidates[i]) for i in range(_BINS) if pairs[i]]
 
 

@@ -20,8 +20,7 @@ from typing import Any
 
 from esdedup.backfill import Backfill, Progress, sweep
 from esdedup.backfill import Plan as SweepPlan
-from esdedup.corrections import Heard
-from esdedup.decide import decide
+from esdedup.clustering.place import PendingIndex, place
 from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
 from esdedup.gateway import enriching
 from esdedup.gateway.bulk import Operation
@@ -34,7 +33,6 @@ from esdedup.signing import Signed, joined, prepare_apart
 from esdedup.stores import Record
 from esdedup.stores.connection import ClusterRefused, path_of
 from esdedup.stores.existing import ours_of
-from esdedup.stream import Unseen
 from esdedup.workers import Workers
 
 log = logging.getLogger("esdedup.gateway")
@@ -54,9 +52,7 @@ class _Stretch:
     """What was written since the last refresh, and who has to be looked at because of it."""
 
     mark: Any
-    unseen: Unseen = field(default_factory=Unseen)
-    # Of the stretch before, until the refresh that ends it is done: writes do not wait for it.
-    earlier: Unseen = field(default_factory=Unseen)
+    pending: PendingIndex = field(default_factory=PendingIndex)
     ids: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
     replaced: dict[str, Record] = field(default_factory=dict)
@@ -127,7 +123,7 @@ class Desk:
             for draft, item in zip(plan.drafts, prepared.signed, strict=True)
         ]
         with self._deciding:
-            decided = self._decide(records, plan)
+            decided = self._place(records, plan)
         return enriching.changed_lines(plan.drafts, decided, alone=alone)
 
     def _sign(self, documents: Sequence[Any]) -> list[Signed | Failure]:
@@ -153,45 +149,38 @@ class Desk:
             if hit.get("found") and "_source" in hit
         }
 
-    def _decide(self, records: Sequence[Record], plan: enriching.Plan) -> list[Record]:
-        """In their order, each seeing those before it; as `stream` decides."""
-        stretch, settings = self._stretch, self.settings
-        unseen = stretch.earlier.ids | stretch.unseen.ids
-        repeated = len(plan.ids) < len(records) or not unseen.isdisjoint(plan.ids)
+    def _place(self, records: Sequence[Record], plan: enriching.Plan) -> list[Record]:
+        """The records, those that could be processed with their decisions."""
+        stretch = self._stretch
         # What people said of a document by its id is heard when it is settled.
-        corrections = self.store.corrections
-        is_named = not corrections.named.isdisjoint(plan.ids)
-        stretch.is_doubtful |= repeated or is_named
-        places = sorted(
-            (i for i, r in enumerate(records) if r.decision.role != "unprocessed"),
-            key=lambda i: records[i].order,
+        named = self.store.corrections.named
+        is_repeated = len(plan.ids) < len(records)
+        stretch.is_doubtful |= is_repeated or not plan.ids.isdisjoint(
+            stretch.pending.records.keys() | named
         )
-        asked, heard = probes_of((records[i] for i in places), settings), Heard(corrections)
-        found = self.store.candidates_many(asked)
-        decided, attracting = list(records), []
-        hidden = unseen | plan.ids
-        for place, one, seen in zip(places, asked, found, strict=True):
-            record = records[place]
-            candidates = [c for c in seen if c.id not in hidden]
-            after: set[str] = set()
-            for lately in (stretch.earlier, stretch.unseen):
-                attracting_it, attracted = lately.around(one)
-                candidates += [c for c in attracting_it if c.id != one.id]
-                after |= attracted
-            decision = decide(one.id, record.signature, candidates, settings, heard)
-            decided[place] = record.with_decision(decision)
-            link = decision.link
-            if link.attracts and settings.attract != "all":
-                attracting.append(one)
-                stretch.touched |= after
-            stretch.unseen.add(record, link)
-        if attracting:
-            stretch.touched |= self.store.later(attracting)
+        signed = [(i, r) for i, r in enumerate(records) if r.decision.role != "unprocessed"]
+        signed.sort(key=lambda pair: pair[1].order)
+        ordered = [record for _, record in signed]
+        queries = probes_of(ordered, self.settings)
+        placement = place(
+            ordered,
+            queries,
+            self.store.candidates_many(queries),
+            self.settings,
+            pending=stretch.pending,
+            constraints=self.store.corrections,
+        )
+        stretch.touched |= placement.affected
+        if placement.representatives:
+            stretch.touched |= self.store.later(placement.representatives)
         stretch.ids |= plan.ids
         stretch.gone |= plan.gone
         stretch.to_verify |= plan.to_verify
         for old in plan.replaced:
             stretch.replaced.setdefault(old.document.id, old)
+        decided = list(records)
+        for (i, _), record in zip(signed, placement.records, strict=True):
+            decided[i] = record
         return decided
 
     def written(self, operations: int | None) -> None:
@@ -266,13 +255,15 @@ class Desk:
             doubtful = stretch.is_doubtful or not is_quiet
             holds = not doubtful and self.store.undisturbed(stretch.mark)
             if holds:
-                self._stretch = _Stretch(self.store.marked(), earlier=stretch.unseen)
+                # Pending until the refresh is done: writes do not wait for it.
+                self._stretch = _Stretch(self.store.marked(), stretch.pending)
+                earlier = list(stretch.pending.records.values())
             else:
                 self._stretch = _Stretch(self.store.begin(), is_doubtful=not is_quiet)
             unsigned, self._unsigned_since = self._unsigned_since, None
         try:
             if holds:
-                self._show_earlier()
+                self._show(earlier)
             changed = self._mend(stretch, holds)
             if unsigned is not None:
                 changed |= self._sign_unsigned(unsigned)
@@ -282,12 +273,15 @@ class Desk:
         if changed:  # what was decided meanwhile may rest on a link that is another now
             self._stretch.is_doubtful = True
 
-    def _show_earlier(self) -> None:
-        """Searches show what the stretch before wrote; what is decided meanwhile knows it."""
+    def _show(self, earlier: Sequence[Record]) -> None:
+        """Make what the stretch before wrote visible to searches: it is pending no more."""
         self.store.refresh()
         with self._deciding:
             self.store.forget()
-            self._stretch.earlier = Unseen()
+            pending = self._stretch.pending
+            for record in earlier:
+                if pending.records.get(record.document.id) is record:
+                    pending.discard(record.document.id)
 
     def _mend(self, stretch: _Stretch, holds: bool) -> bool:
         touched = set(stretch.touched)

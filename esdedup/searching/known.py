@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esdedup.decide import decide
+from esdedup.clustering.place import decide_alone, undecided
 from esdedup.linking import Questions
 from esdedup.model import MAX_ID_BYTES, Document
 from esdedup.numbers import UnreadNumbers
@@ -50,10 +50,10 @@ def _by_text(items: Sequence[Item], store: Store, by: By) -> dict[int, str]:
     questions = Questions.of(store.settings)
     probes = [questions.probe("", s.signature, _LAST) for s in signed]
     found: dict[int, str] = {}
-    for item, one, candidates in zip(
-        texts, signed, store.candidates_many(probes) if probes else [], strict=True
-    ):
-        decision = decide(item.name, one.signature, candidates, store.settings)
+    shown = store.candidates_many(probes) if probes else []
+    for item, one, query, candidates in zip(texts, signed, probes, shown, strict=True):
+        record = undecided(one, query.order, query.order[0])
+        decision = decide_alone(record, query, candidates, store.settings)
         if decision.role == "duplicate":
             found[item.place] = decision.group if by == "group" else decision.story
         elif decision.role == "update" and by == "story":

@@ -115,16 +115,13 @@ class MemoryStore:
             memory.settings = self.settings
         else:
             self.settings.check_against(recorded.shaping(), store="memory")
+        self.serial = not memory.delayed
         self._memory = memory
         self._on_request = on_request
         self._own_writes = 0
         self._depth = 0  # of transactions
         self._constraints_read = 0  # their version
         self._view: tuple[int, SQLiteStore] | None = None
-
-    @property
-    def serial(self) -> bool:
-        return not self._memory.delayed
 
     @property
     def refuses_known_ids(self) -> bool:
@@ -292,7 +289,7 @@ class MemoryStore:
         for id_ in ids:
             self._memory.failures.pop(id_, None)
 
-    # --- questions answered by SQLite --------------------------------------------------------------
+    # --- questions answered by SQLite ------------------------------------------------------------
 
     @property
     def _embedded(self) -> SQLiteStore:

@@ -1,5 +1,4 @@
-"""What a stream keeps in memory, against asking everything in turn; the stream itself runs on
-servers (`tests/stores`)."""
+"""The index in memory, against comparing every record with every other."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from hypothesis import strategies as st
 
 from esdedup.model import Decision, Document, Link, Order, Signature
 from esdedup.stores import Probe, Record
-from esdedup.stream import Unseen
+from esdedup.stores.key_index import KeyIndex
 
 KEYS = st.sets(st.sampled_from("abcdef"), min_size=1, max_size=4)
 NEEDED = {"sketch": 2, "imatch": 1}
@@ -37,13 +36,13 @@ def shared_by_hand(a: Record, b: Record) -> dict[str, int]:
 
 
 @given(RECORDS, st.integers(0, 3), st.booleans())
-def test_unseen_documents_are_found_as_a_store_would_find_them(
+def test_records_are_found_as_a_store_would_find_them(
     records: list[Record], window: int, attracting_only: bool
 ) -> None:
-    unseen = Unseen()
+    index = KeyIndex()
     for one in records:
-        unseen.add(one, one.decision.link)
-    assert unseen.ids == {one.document.id for one in records}
+        index.put(one)
+    assert index.records.keys() == {one.document.id for one in records}
     for one in records:
         asked = Probe(
             one.document.id, one.signature.keys, NEEDED, one.order, window, attracting_only
@@ -59,7 +58,7 @@ def test_unseen_documents_are_found_as_a_store_would_find_them(
             for other, shared in near
             if other.order < one.order and (_attracts(other.decision.link) or not attracting_only)
         }
-        shown_before, shown_after = unseen.around(asked)
+        shown_before, shown_after = index.around(asked)
         found: dict[str, tuple[object, Order, Link]] = {
             c.id: (dict(c.shared), c.order, c.link) for c in shown_before
         }
@@ -68,17 +67,34 @@ def test_unseen_documents_are_found_as_a_store_would_find_them(
 
 
 def test_of_two_versions_the_later_is_found_once() -> None:
-    unseen = Unseen()
+    index = KeyIndex()
     first, second = record(1, 0, {"a", "b"}, {"a"}), record(1, 1, {"b", "c"}, {"a"})
     for version in (first, second):
-        unseen.add(version, version.decision.link)
-    asked = record(2, 2, {"b", "c"}, {"f"})
+        index.put(version)
+    asked = record(2, 2, {"a", "b", "c"}, {"f"})
     probe = Probe(asked.document.id, asked.signature.keys, NEEDED, asked.order)
-    (found,), after = unseen.around(probe)
+    (found,), after = index.around(probe)
     assert (found.id, found.order, found.signature) == ("d1", second.order, second.signature)
-    assert found.shared == {"sketch": 2}
+    assert found.shared == {"sketch": 2}, "not the key of the version before"
     assert not after
-    assert unseen.ids == {"d1"}
+    assert index.records.keys() == {"d1"}
+
+
+@given(RECORDS, st.data())
+def test_discarded_records_leave_no_trace(records: list[Record], data: st.DataObject) -> None:
+    index, fresh = KeyIndex(), KeyIndex()
+    gone = data.draw(st.sets(st.sampled_from(records or [record(0, 0, {"a"}, {"a"})]).map(id)))
+    for one in records:
+        index.put(one)
+    for one in records:
+        if id(one) in gone:
+            index.discard(one.document.id)
+        else:
+            fresh.put(one)
+    for one in records:
+        asked = Probe(one.document.id, one.signature.keys, NEEDED, one.order)
+        assert index.find(asked) == fresh.find(asked)
+        assert index.successors(asked) == fresh.successors(asked)
 
 
 def _attracts(link: Link) -> bool:

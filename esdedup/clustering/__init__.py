@@ -1,0 +1,1 @@
+"""The write path: records are placed in groups, written, and reconciled."""
