@@ -207,7 +207,7 @@ class TestBackfill:
                 raise KeyboardInterrupt
 
             # A first guess that knows nothing of others, so that everything is left to settling.
-            deduplicator._decide = list  # type: ignore[method-assign, assignment]  # a step that does nothing
+            deduplicator.place = list  # type: ignore[method-assign, assignment]  # a step that does nothing
             deduplicator._settle = dies  # type: ignore[method-assign, assignment]  # a run that is killed
             with pytest.raises(KeyboardInterrupt):
                 next(job.run())
