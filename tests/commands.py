@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,19 @@ ARTICLES = [
 
 def ndjson(*articles: dict[str, Any]) -> str:
     return "".join(json.dumps(a) + "\n" for a in articles)
+
+
+@contextmanager
+def restore_interrupt() -> Iterator[None]:
+    """What is started inside ends on Ctrl-C, also where this process was told to ignore it.
+
+    A shell starts background jobs that way, and their children inherit it.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class Cli:

@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, settings
 from esdedup.pipeline import Deduplicator
 from tests.commands import cli, filled  # noqa: F401  (fixtures, found by name)
 from tests.servers.fixtures import (  # noqa: F401  (fixtures, found by name)
+    elasticsearch_8_server,
     elasticsearch_cluster,
     elasticsearch_server,
+    group_by_server,
     opensearch_cluster,
     opensearch_server,
     secure_elasticsearch_server,
@@ -24,6 +26,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("esdedup")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    group_by_server(items)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import signal
 import subprocess
@@ -26,6 +25,7 @@ from esdedup.settings import Settings
 from esdedup.stores import Store, open_store
 from esdedup.told import Checkpoint, Output
 from esdedup.watching import Passed, Protection, Watch
+from tests.commands import restore_interrupt
 from tests.servers import Server
 from tests.stores.conftest import new_index
 
@@ -321,10 +321,11 @@ def test_daemon(url: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "esdedup", "copies", str(protected), "--watch", "--every",
                "0.2", "--store", url, "--checkpoint", str(tmp_path / "watch.db")]  # fmt: skip
     for number, ending in ((1, signal.SIGINT), (2, signal.SIGTERM)):
-        daemon = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
-        )
-        timer = threading.Timer(60, daemon.kill)
+        with restore_interrupt():
+            daemon = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            )
+        timer = threading.Timer(300, daemon.kill)
         timer.start()
         try:
             assert daemon.stdout is not None
@@ -338,7 +339,7 @@ def test_daemon(url: str, tmp_path: Path) -> None:
             told = json.loads(daemon.stdout.readline())
             assert told["article"]["id"] == f"post{number}"
             daemon.send_signal(ending)
-            rest, _ = daemon.communicate(timeout=30)
+            rest, _ = daemon.communicate(timeout=120)
             assert (rest, daemon.returncode) == ("", 0)
         finally:
             timer.cancel()

@@ -97,7 +97,7 @@ class Running(Reached):
     gateway: Gateway
     loop: asyncio.AbstractEventLoop
 
-    def settled(self, seconds: float = 60.0) -> None:
+    def settled(self, seconds: float = 300.0) -> None:
         """Wait until nothing is left to settle."""
         deadline = time.monotonic() + seconds
         while self.gateway.newsroom.waiting:
@@ -146,7 +146,7 @@ class Commanded(Reached):
     process: subprocess.Popen[str]
     told: str = ""
 
-    def settled(self, seconds: float = 60.0) -> None:
+    def settled(self, seconds: float = 300.0) -> None:
         """Wait until nothing is left to settle."""
         deadline = time.monotonic() + seconds
         while self.http("GET", "/_esdedup/status").json()["waiting"]:

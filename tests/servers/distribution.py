@@ -49,6 +49,9 @@ SHA256: dict[tuple[Product, str], str] = {
 # Elasticsearch 9 and OpenSearch 3 both ask for Java 21.
 MINIMUM_JAVA = 21
 
+# Free memory under which the data of servers goes to the disk.
+MEMORY_FOR_DATA = 4 * 2**30
+
 
 class ServerError(RuntimeError):
     """A server could not be had, started or stopped; the message ends with its log."""
@@ -249,16 +252,31 @@ def _unzip(path: Path, folder: Path) -> None:
             target.chmod(0o755 if executable else 0o644)
 
 
+def memory_folder() -> Path | None:
+    """A folder in memory for the data of servers, or None where there is none or little room.
+
+    A server syncs its files at each write and each new index. On a disk that takes most of the
+    time of a small test: a new index 130-210 ms, in memory 20-50 ms.
+    """
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or shutil.disk_usage(memory).free < MEMORY_FOR_DATA:
+        return None
+    folder = memory / f"esdedup-servers-{os.geteuid()}"
+    folder.mkdir(exist_ok=True, mode=0o755)
+    return folder if folder.stat().st_uid == os.geteuid() else None
+
+
 @contextlib.contextmanager
-def run_folder(name: str) -> Iterator[Path]:
+def run_folder(name: str, parent: Path | None = None) -> Iterator[Path]:
     """A fresh folder for one server, owned by its user, removed at the end.
 
     A lock is held as long as the folder is in use. Folders whose lock is free were left by a
     process that was killed, and are removed on the way.
     """
-    base = cache_folder() / "run"
+    parent = parent or cache_folder()
+    base = parent / "run"
     base.mkdir(exist_ok=True, mode=0o755)
-    with locked(cache_folder() / "run.lock"):
+    with locked(parent / "run.lock"):
         _remove_abandoned(base)
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=base))
         handle = folder.with_name(folder.name + ".lock").open("w")
