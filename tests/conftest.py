@@ -28,6 +28,7 @@ settings.register_profile(
 settings.load_profile("esdedup")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     group_by_server(items)
 

@@ -428,7 +428,10 @@ def test_an_unknown_certificate_authority(
     assert time.monotonic() - began < PATIENCE, "no waiting makes a certificate known"
 
 
-def test_a_plain_connection_to_a_tls_port(secure_elasticsearch_server: Server) -> None:
+def test_a_plain_connection_to_a_tls_port(
+    secure_elasticsearch_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ES_OPENING_SECONDS", "0.1")
     port = secure_elasticsearch_server.port
     with pytest.raises(StoreError):
         Deduplicator.open(f"http://localhost:{port}/own-x")
