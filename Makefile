@@ -17,7 +17,7 @@ demo: $(STAMP)  ## index the sample stream and show its stories
 
 test: $(STAMP)  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 -m "not servers"
-	$(BIN)/python -m pytest -m servers
+	$(BIN)/python -m pytest -n 3 --dist loadgroup -m servers
 
 check: $(STAMP)  ## format, lint, types, docs in step with code
 	$(BIN)/ruff format --check .

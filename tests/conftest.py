@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,10 +11,10 @@ from hypothesis import HealthCheck, settings
 from esdedup.pipeline import Deduplicator
 from tests.commands import cli, filled  # noqa: F401  (fixtures, found by name)
 from tests.servers.fixtures import (  # noqa: F401  (fixtures, found by name)
+    cluster,
     elasticsearch_8_server,
     elasticsearch_cluster,
     elasticsearch_server,
-    group_by_server,
     opensearch_cluster,
     opensearch_server,
     secure_elasticsearch_server,
@@ -28,9 +29,11 @@ settings.register_profile(
 settings.load_profile("esdedup")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    group_by_server(items)
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.servers.scheduling import ServerScheduling
+
+    return ServerScheduling(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture

@@ -152,8 +152,8 @@ def test_a_closed_server_leaves_nothing() -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_a_killed_node_is_replaced_and_comes_back(elasticsearch_cluster: Cluster) -> None:
-    cluster = elasticsearch_cluster
+@pytest.mark.parametrize("cluster", ["elasticsearch_cluster"], indirect=True)
+def test_a_killed_node_is_replaced_and_comes_back(cluster: Cluster) -> None:
     settings = {
         "index.number_of_replicas": 1,
         "index.unassigned.node_left.delayed_timeout": "0s",

@@ -129,11 +129,11 @@ def running(url: str, **options: Any) -> Iterator[Running]:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate)
     gateway = Gateway(Options(target=target, **options))
-    port = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0, tls), loop).result(30)
+    port = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0, tls), loop).result(300)
     try:
         yield Running(port=port, gateway=gateway, loop=loop, authority=authority)
     finally:
-        asyncio.run_coroutine_threadsafe(gateway.close(20.0), loop).result(60)
+        asyncio.run_coroutine_threadsafe(gateway.close(20.0), loop).result(300)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()
@@ -165,17 +165,17 @@ def commanded(*arguments: str, authority: Path | None = None) -> Iterator[Comman
         yield made
     finally:
         process.send_signal(signal.SIGTERM)
-        _, made.told = process.communicate(timeout=60)
+        _, made.told = process.communicate(timeout=300)
 
 
 def _wait_until_it_listens(made: Commanded) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         assert made.process.poll() is None, made.process.communicate()[1]
         with contextlib.suppress(ConnectionError):
             made.http("GET", "/_esdedup/status")
             return
-        assert time.monotonic() < deadline, "the gateway did not answer within a minute"
+        assert time.monotonic() < deadline, "the gateway did not answer within five minutes"
         time.sleep(0.1)
 
 

@@ -76,7 +76,7 @@ def test_curl(gateway: Running, server: Server, made: str) -> None:
     def curl(*arguments: str, stdin: bytes = b"") -> bytes:
         done = subprocess.run(
             ["curl", "-sS", "--fail-with-body", *arguments],
-            input=stdin, capture_output=True, check=True, timeout=120,
+            input=stdin, capture_output=True, check=True, timeout=300,
         )  # fmt: skip
         return done.stdout
 
@@ -176,7 +176,7 @@ def test_rsyslog(gateway: Running, server: Server, made: str, tmp_path: Path) ->
     command = [rsyslogd, "-n", "-C", "-f", str(configuration), "-i", str(tmp_path / "pid")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as shipper:
         try:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 300
             while gateway.gateway.counts["enriched"] < len(articles):
                 assert shipper.poll() is None, shipper.communicate()[1]
                 assert time.monotonic() < deadline, "rsyslog sent nothing"

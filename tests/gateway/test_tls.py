@@ -97,7 +97,7 @@ def test_official_client(secure: Commanded, server: Server, index: str, files: F
 def test_curl(secure: Commanded, server: Server, index: str, files: Files) -> None:
     def curl(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         command = ["curl", "-sS", "--fail-with-body", *arguments]
-        return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=120)
+        return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=300)
 
     trusted = "--cacert", str(files.authority)
     lines = ""

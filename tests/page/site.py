@@ -150,23 +150,23 @@ def serving(store: Path | str, folder: Path, *options: str) -> Iterator[Site]:
         finally:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(30)
+                process.wait(120)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait(10)
 
 
 def _wait(site: Site, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         if process.poll() is not None:
             raise RuntimeError(f"esdedup serve ended: {log.read_text()[-2000:]}")
         try:
-            if httpx.get(site.at("healthz"), timeout=2).status_code == 200:
+            if httpx.get(site.at("healthz"), timeout=60).status_code == 200:
                 return
         except httpx.TransportError:
             time.sleep(0.1)
-    raise RuntimeError("esdedup serve did not answer within a minute")
+    raise RuntimeError("esdedup serve did not answer within five minutes")
 
 
 def new_key(keys: Path, name: str, scope: str) -> str:

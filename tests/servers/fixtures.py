@@ -1,14 +1,14 @@
 """Servers shared by all tests of a session; a conftest imports the ones it needs.
 
 A server that cannot be had fails the tests that ask for it: they must never pass by being skipped.
-Each is started once a process, when the first test asks for it. `group_by_server` keeps the tests
-of one server in one process, in which nothing else uses it at the same time: a test may kill it,
-and who kills it restarts it.
+Each is started once a process, when the first test asks for it. Several processes
+(`--dist loadgroup`) share none: tests.servers.scheduling keeps the tests of one server in one
+process, by its name in their parameters. So a test may kill a server, and restarts it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -18,32 +18,6 @@ from .distribution import ELASTICSEARCH_8
 from .security import User
 from .server import Server
 from .starting import Cluster, start
-
-# The rare ones first: a test of one of them belongs there, whatever else it asks for.
-SHARED = (
-    "secure_elasticsearch_server",
-    "elasticsearch_8_server",
-    "elasticsearch_cluster",
-    "opensearch_cluster",
-    "opensearch_server",
-    "elasticsearch_server",
-)
-
-
-def group_by_server(items: Iterable[pytest.Item]) -> None:
-    """Give each test of servers its group for `--dist loadgroup`, unless it names one itself."""
-    for item in items:
-        if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(_shared_server(item)))
-
-
-def _shared_server(item: pytest.Item) -> str:
-    """The server that a test asks for by a fixture, or by the parameter that most tests have."""
-    asked = [*getattr(item, "fixturenames", []), item.name]
-    for name in SHARED:
-        if any(name in one for one in asked):
-            return name
-    return "opensearch_server" if "opensearch" in item.name else "elasticsearch_server"
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +48,14 @@ def opensearch_cluster() -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(params=["elasticsearch_cluster", "opensearch_cluster"])
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    """Three nodes of each product in turn."""
+    found: Cluster = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(scope="session", params=["elasticsearch_8"])
 def elasticsearch_8_server() -> Iterator[Server]:
     """One Elasticsearch 8 node without security."""
     with start("elasticsearch", version=ELASTICSEARCH_8) as server:
@@ -92,7 +73,7 @@ INSTALLER = "installer"
 INSTALLER_PASSWORD = "installer-test"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=["elasticsearch_secure"])
 def secure_elasticsearch_server() -> Iterator[Server]:
     """One Elasticsearch 9 node with security and TLS, and users from who may only read to who may
     do everything."""

@@ -132,12 +132,6 @@ def drop(server: Server | Cluster, index: str) -> None:
 # --- servers that go away --------------------------------------------------------------------
 
 
-@pytest.fixture(params=["elasticsearch_cluster", "opensearch_cluster"])
-def cluster(request: pytest.FixtureRequest) -> Cluster:
-    found: Cluster = request.getfixturevalue(request.param)
-    return found
-
-
 def test_a_node_killed_in_the_middle_of_a_bulk(cluster: Cluster) -> None:
     index, documents = new_index(), stream(240)
     store = url(cluster, index)
@@ -448,8 +442,9 @@ def test_an_older_server_is_told_by_name(elasticsearch_8_server: Server) -> None
     assert "pip install 'elasticsearch<9'" in message
 
 
-def test_the_wrong_product_is_told_by_name(opensearch_server: Server) -> None:
-    assert "opensearch+https" in message_of(url(opensearch_server, "own-x", "elasticsearch"))
+@pytest.mark.parametrize("server", ["opensearch"], indirect=True)
+def test_the_wrong_product_is_told_by_name(server: Server) -> None:
+    assert "opensearch+https" in message_of(url(server, "own-x", "elasticsearch"))
 
 
 def test_a_server_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
