@@ -28,6 +28,7 @@ from tests.servers import (
     start,
 )
 from tests.servers.fixtures import READER, READER_PASSWORD
+from tests.servers.scheduling import server_of
 from tests.servers.starting import free_ports
 
 pytestmark = pytest.mark.servers
@@ -115,6 +116,7 @@ def test_official_clients_connect(server: Server, index: str) -> None:
 def test_runs_without_privileges_in_its_own_folder(server: Server) -> None:
     assert server.java_pid in server.pids
     assert server.folder.stat().st_uid != 0
+    assert server.data.stat().st_uid != 0
     assert server.log.stat().st_size > 0
 
 
@@ -226,6 +228,21 @@ def test_servers_end_with_a_killed_starter() -> None:
         finally:
             starter.kill()
     assert refused(url)
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "server"),
+    [
+        ("a.py::test_x[opensearch-1]", "opensearch"),
+        ("a.py::test_x[elasticsearch_server]", "elasticsearch"),
+        ("b.py::test_x[elasticsearch_cluster]", "elasticsearch_cluster"),
+        ("a.py::test_opensearch", None),
+        ("a.py::test_opensearch[1]", None),
+    ],
+    ids=range(5),
+)
+def test_tests_of_one_server_are_told_by_their_parameters(nodeid: str, server: str | None) -> None:
+    assert server_of(nodeid) == server
 
 
 def test_free_ports_differ() -> None:
