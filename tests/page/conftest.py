@@ -86,7 +86,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
             )
             stack.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(120_000)
             page.on("console", listen)
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.goto(address)

@@ -187,8 +187,9 @@ def chromium() -> str | None:
 
 @contextmanager
 def browsing(path: str) -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=120_000)  # a busy machine takes longer than the usual 5 s
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         try:

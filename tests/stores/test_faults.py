@@ -67,7 +67,8 @@ def small_server(request: pytest.FixtureRequest) -> Iterator[Server]:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine restarts a server in a minute and a half."""
-    monkeypatch.setenv("ES_RETRY_SECONDS", str(PATIENCE))
+    for name in ("ES_RETRY_SECONDS", "ES_OPENING_SECONDS"):
+        monkeypatch.setenv(name, str(PATIENCE))
     monkeypatch.setenv("ES_REQUEST_SECONDS", "20")
 
 
