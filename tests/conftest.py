@@ -13,9 +13,7 @@ from tests.commands import cli, filled  # noqa: F401  (fixtures, found by name)
 from tests.servers.fixtures import (  # noqa: F401  (fixtures, found by name)
     cluster,
     elasticsearch_8_server,
-    elasticsearch_cluster,
     elasticsearch_server,
-    opensearch_cluster,
     opensearch_server,
     secure_elasticsearch_server,
 )
