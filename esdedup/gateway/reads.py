@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from esdedup.errors import QueryError
+from esdedup.errors import QueryError, UnsupportedVersion
 from esdedup.gateway import folding, http, routes
+from esdedup.gateway.callers import Caller
 from esdedup.gateway.folding import Asked, Fold, How
 from esdedup.gateway.http import Headers, HttpError
 
@@ -62,6 +64,7 @@ class Reads:
 
     async def handle(self, request: Request) -> None:
         gateway = self._gateway
+        await self._check_version(request)
         raw = await gateway.whole_body(request)
         try:
             plain = http.decoded(
@@ -77,6 +80,15 @@ class Reads:
                 await self._as_it_came(sent)
         finally:
             gateway.release(len(raw))
+
+    async def _check_version(self, request: Request) -> None:
+        cluster = self._gateway.cluster
+        if cluster.is_checked:
+            return
+        try:
+            await asyncio.to_thread(cluster.check, Caller.of(request.head.headers))
+        except UnsupportedVersion as error:
+            raise HttpError(503, str(error), "esdedup_unavailable_exception") from error
 
     async def _folded(self, sent: _Sent, *, is_json: bool) -> None:
         kind = sent.request.route.kind

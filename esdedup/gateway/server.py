@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from esdedup.gateway import http, plain, routes
-from esdedup.gateway.callers import Cluster
+from esdedup.gateway.callers import Caller, Cluster
 from esdedup.gateway.clients import Client, Handler, Job, Request, linger, raised, taken_head
 from esdedup.gateway.folding import Fold
 from esdedup.gateway.http import Head, Headers, HttpError, Pace, UpstreamError
@@ -30,6 +30,8 @@ log = logging.getLogger("esdedup.gateway")
 # How long a connection may say nothing, or not get to the end of a head.
 _IDLE_SECONDS = 75.0
 _MOST_CONNECTIONS = 2_000
+# At the start, for the version of the cluster; one that is slower is asked later.
+_CHECK_SECONDS = 3.0
 _THREADS = 4
 _STATUS = "/_esdedup/status"
 
@@ -83,7 +85,11 @@ class Gateway:
     # --- life --------------------------------------------------------------------------------
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """Listens; returns the port."""
+        """Listens; returns the port. UnsupportedVersion where a cluster that answers is too old;
+        one that asks who we are is looked at with its first caller."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await asyncio.to_thread(self.cluster.check, Caller.of([]))
         self.newsroom.start()
         self._watchdog = asyncio.create_task(self._watch())
         self._server = await asyncio.get_running_loop().create_server(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from esdedup.encoding import encoded
-from esdedup.errors import EsdedupError, StoreMissing
+from esdedup.errors import EsdedupError, StoreMissing, UnsupportedVersion
 from esdedup.gateway import bulk, http, parts, routes
 from esdedup.gateway.bulk import Operation
 from esdedup.gateway.callers import Caller
@@ -280,6 +280,9 @@ class Writes:
         except StoreMissing as error:
             work.missing.append(share.pattern)
             self._failed(share.pattern, str(error), quiet=True)
+        except UnsupportedVersion as error:  # nor would any sweep sign it later
+            self._gateway.counts["detection_failed"] += 1
+            raise self._closed(share.pattern, str(error)) from error
         except EsdedupError as error:
             self._failed(share.pattern, str(error))
         except HttpError:

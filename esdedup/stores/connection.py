@@ -19,11 +19,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from esdedup.encoding import decoded, encoded
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
+from esdedup.stores.versions import check_version
 
 Product = Literal["elasticsearch", "opensearch"]
 
@@ -41,6 +42,14 @@ class ClusterRefused(StoreError):
         self.body = body
         self.type, reason = _error_of(body)
         super().__init__(f"{what}: {status} {self.type} {reason}".strip())
+
+
+class NotAllowed(StoreError):
+    """The credentials were refused (401), or do not reach so far (403)."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +206,18 @@ class _NobodyThere(_Later):
 
 
 def connect(target: Target) -> Connection:
-    """Open a connection with the client of the product, found by asking where not stated."""
+    """Open a connection with the client of the product, found by asking where not stated.
+
+    UnsupportedVersion where the server is too old.
+    """
     product = target.product or ("elasticsearch" if target.cloud_id else _detect(target))
-    return _elasticsearch(target) if product == "elasticsearch" else _opensearch(target)
+    made = _elasticsearch(target) if product == "elasticsearch" else _opensearch(target)
+    try:
+        check_version(made)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def path_of(*parts: str) -> str:
@@ -259,7 +277,7 @@ def _distribution(data: bytes) -> str | None:
 
 def _elasticsearch(target: Target) -> Connection:
     import elastic_transport
-    from elasticsearch import ApiError, Elasticsearch, UnsupportedProductError
+    from elasticsearch import Elasticsearch
     from elasticsearch.serializer import JsonSerializer
 
     class Quick(JsonSerializer):
@@ -268,11 +286,7 @@ def _elasticsearch(target: Target) -> Connection:
 
     quick = Quick()
     options: dict[str, Any] = {
-        "request_timeout": target.request_seconds,
-        "max_retries": 0,  # tried again by `send`, with pauses
-        "opaque_id": OPAQUE_ID,
         "http_compress": False,
-        "headers": _credentials(target),
         # The client's own for lines copies what is bytes already, twice.
         "serializers": {"application/json": quick, "application/x-ndjson": quick},
     }
@@ -287,26 +301,37 @@ def _elasticsearch(target: Target) -> Connection:
     except ValueError as error:  # of an address or a cloud id
         raise StoreError(f"{target.shown}: {error}; check --store and ES_CLOUD_ID") from error
 
+    common = {"accept": "application/json", "x-opaque-id": OPAQUE_ID, **_credentials(target)}
+
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
-        headers = {"Accept": "application/json"}
+        headers = dict(common)
         if isinstance(body, bytes | list | tuple):
-            body, headers["Content-Type"] = lines(body), "application/x-ndjson"
+            body, headers["content-type"] = lines(body), "application/x-ndjson"
         elif body is not None:
-            body, headers["Content-Type"] = encoded(body), "application/json"
+            body, headers["content-type"] = encoded(body), "application/json"
+        where = f"{path}?{urlencode(params)}" if params else path
         try:
-            answer = client.perform_request(method, path, params=params, headers=headers, body=body)
-        except UnsupportedProductError as error:
-            raise StoreError(_product_message(target)) from error
-        except ApiError as error:
-            if "x-elastic-product" not in error.meta.headers and _is_about_media_type(error.body):
-                raise StoreError(_product_message(target)) from error
-            raise _refusal(target, error.meta.status, error.body, f"{method} {path}") from error
+            # Not by the client, which asks for answers as of its own version: a server of the
+            # version before refuses these.
+            answer = client.transport.perform_request(
+                method,
+                where,
+                headers=headers,
+                body=body,
+                request_timeout=target.request_seconds,
+                max_retries=0,  # tried again by `send`, with pauses
+            )
         except elastic_transport.TlsError as error:
             raise StoreError(_tls_message(target, error)) from error
         except elastic_transport.ConnectionError as error:
             raise _NobodyThere(f"{type(error).__name__}: {error.message}") from error
         except elastic_transport.TransportError as error:
             raise _Later(f"{type(error).__name__}: {error.message}") from error
+        status = answer.meta.status
+        if status >= 400:
+            raise _refusal(target, status, answer.body, f"{method} {path}")
+        if answer.meta.headers.get("x-elastic-product") != "Elasticsearch":
+            raise StoreError(_product_message(target))
         return answer.body
 
     return Connection("elasticsearch", target, perform, client.close)
@@ -388,12 +413,7 @@ def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
     if _may_pass(status, kind):
         return _Later(f"{status} {kind}")
     if status in (401, 403) and kind != "cluster_block_exception":
-        return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
-    if _is_about_media_type(body):
-        return StoreError(
-            f"{target.shown} speaks an older version than the installed client: "
-            "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
-        )
+        return NotAllowed(status, f"{_credentials_message(target, status)} {reason}".strip())
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
 
 
@@ -408,12 +428,6 @@ def is_lasting_block(status: int, kind: str) -> bool:
     """A full disk answers 429, as a full queue does, and waiting does not make room. A block with
     503 (no master yet, state not recovered) goes by itself."""
     return kind == "cluster_block_exception" and status != 503
-
-
-def _is_about_media_type(body: Any) -> bool:
-    """Version 9 of the client asks for answers as of version 9, which older servers refuse."""
-    kind, reason = _error_of(body)
-    return "media_type_header" in kind or "compatible-with" in reason
 
 
 def _product_message(target: Target) -> str:

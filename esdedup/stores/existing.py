@@ -173,32 +173,14 @@ class ExistingIndex:
         self, query: JSON, size: int, time: TimeField | None, source: JSON | bool
     ) -> Iterator[list[JSON]]:
         """All hits from one point in time."""
-        # OpenSearch adds no tie-break, and its `_shard_doc` repeats across indices.
-        order = [*([time.sort()] if time else []), {"_index": "asc"}, {"_shard_doc": "asc"}]
-        pit = self.store.searches.open_pit()
-        try:
-            after: list[Any] | None = None
-            while True:
-                body: JSON = {
-                    "size": size,
-                    "query": query,
-                    "_source": source,
-                    "track_total_hits": False,
-                    "pit": {"id": pit, "keep_alive": _KEEP_ALIVE},
-                    "sort": order,
-                    "seq_no_primary_term": True,
-                    **({} if after is None else {"search_after": after}),
-                }
-                answer = self.store.searches.page(body)
-                hits = answer["hits"]["hits"]
-                if hits:
-                    yield hits
-                if len(hits) < size:
-                    return
-                pit = answer.get("pit_id", pit)
-                after = hits[-1]["sort"]
-        finally:
-            self.store.searches.close_pit(pit)
+        search: JSON = {
+            "size": size,
+            "query": query,
+            "_source": source,
+            "sort": [time.sort()] if time else [],
+            "seq_no_primary_term": True,
+        }
+        return self.store.searches.pages(search, _KEEP_ALIVE)
 
     def _fetch(self, hits: Sequence[JSON], source: Sequence[str]) -> list[JSON]:
         """The documents of these hits as they are now; `sort` is kept from the hit."""

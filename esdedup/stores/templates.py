@@ -64,7 +64,7 @@ def _names(store: str) -> list[str]:
 def elasticsearch_role(store: str) -> JSON:
     """All that indexing, backfill, sweep, search and doctor need; the body of its PUT."""
     return {
-        "cluster": [],
+        "cluster": ["cluster:monitor/main"],  # which version this is
         "indices": [
             {
                 "names": _names(store),
@@ -85,7 +85,7 @@ def elasticsearch_role(store: str) -> JSON:
 
 def elasticsearch_templates_role() -> JSON:
     """For whoever runs `esdedup templates install`, once."""
-    return {"cluster": ["manage_index_templates"]}
+    return {"cluster": ["cluster:monitor/main", "manage_index_templates"]}
 
 
 def opensearch_roles(store: str) -> JSON:
@@ -93,7 +93,7 @@ def opensearch_roles(store: str) -> JSON:
     return {
         "esdedup": {
             "cluster_permissions": [
-                "cluster:monitor/main",  # which product this is
+                "cluster:monitor/main",  # which product and version this is
                 "cluster_composite_ops",  # _bulk, _mget, _msearch
             ],
             "index_permissions": [
