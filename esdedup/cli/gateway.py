@@ -127,6 +127,7 @@ async def _serve(options: Options, host: str, port: int, tls: ssl.SSLContext | N
     for kind in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(kind, stopped.set)
     served = Gateway(options)
+    await served.check_version()
     try:
         bound = await served.start(host, port, tls)
     except OSError as error:

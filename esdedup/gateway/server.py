@@ -84,12 +84,15 @@ class Gateway:
 
     # --- life --------------------------------------------------------------------------------
 
-    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """Listens; returns the port. UnsupportedVersion where a cluster that answers is too old;
-        one that asks who we are is looked at with its first caller."""
+    async def check_version(self) -> None:
+        """UnsupportedVersion where a cluster that answers is too old; one that is not there, or
+        asks who we are, is looked at with its first caller."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CHECK_SECONDS):
                 await asyncio.to_thread(self.cluster.check, Caller.of([]))
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Listens; returns the port."""
         self.newsroom.start()
         self._watchdog = asyncio.create_task(self._watch())
         self._server = await asyncio.get_running_loop().create_server(

@@ -162,7 +162,7 @@ def start(
     if (tls or users or roles) and not security:
         raise ValueError("tls, users and roles need security=True")
     version = version or DEFAULT_VERSIONS[product]
-    java = find_java()
+    java = find_java(product, version)
     home = unpacked(product, version, java)
     for attempt in range(3):
         ports = free_ports(2 * nodes)

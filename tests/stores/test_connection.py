@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from esdedup.errors import StoreError, StoreUnavailable
+from esdedup.errors import StoreError, StoreUnavailable, UnsupportedVersion
 from esdedup.stores import connection
 from esdedup.stores.connection import Connection, Target, _Later, _refusal, connect
+from esdedup.stores.versions import check_version
 
 TARGET = Target.parse("elasticsearch+http://127.0.0.1:9/news", {"ES_OPENING_SECONDS": "0"})
 
@@ -203,3 +204,52 @@ def test_what_cannot_be_an_address_is_told(
 ) -> None:
     with pytest.raises(StoreError, match=told):
         connect(Target.parse(url, environment))
+
+
+# --- versions --------------------------------------------------------------------------------
+
+
+def numbered(number: str, **more: str) -> dict[str, Any]:
+    return {"version": {"number": number, **more}}
+
+
+REFUSED = connection.ClusterRefused
+NO_ROOT = REFUSED(405, {"error": "Incorrect HTTP method"}, "GET /")
+LOCAL = {"nodes": {"abc": {"version": "8.19.9"}}}
+OLD_LOCAL = {"nodes": {"abc": {"version": "7.17.29"}}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "number"),
+    [
+        ([numbered("8.19.0")], "8.19.0"),
+        ([numbered("10.0.0-SNAPSHOT")], "10.0.0-SNAPSHOT"),
+        ([NO_ROOT, LOCAL], "8.19.9"),
+        ([NO_ROOT, {}], None),
+        ([NO_ROOT, connection.NotAllowed(403, "may not")], None),
+        ([connection.NotAllowed(403, "may not")], None),
+        ([numbered("8.11.0", build_flavor="serverless")], None),
+        (["<html>a page</html>"], None),
+    ],
+)
+def test_the_version_is_found_where_it_may_be_asked_for(
+    answers: list[object], number: str | None
+) -> None:
+    assert check_version(of(answers)) == number
+
+
+def test_credentials_that_are_refused_are_told_at_opening() -> None:
+    with pytest.raises(connection.NotAllowed, match="wrong"):
+        check_version(of([connection.NotAllowed(401, "wrong")]))
+
+
+@pytest.mark.parametrize("answers", [[numbered("8.18.99")], [NO_ROOT, OLD_LOCAL]])
+def test_an_old_version_is_refused_by_name(answers: list[object]) -> None:
+    with pytest.raises(UnsupportedVersion, match=r"is Elasticsearch .*8\.19 or later.*2\.19"):
+        check_version(of(answers))
+
+
+def test_nothing_stays_open_to_an_old_server(recorder: Recorder) -> None:
+    recorder.number = "2.18.0"
+    with pytest.raises(UnsupportedVersion, match=r"2\.18\.0; esdedup works with"):
+        connect(Target.parse(f"http://{recorder.address}/news", {}))

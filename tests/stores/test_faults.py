@@ -27,7 +27,7 @@ from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import bodies
 from tests.backfill.newsroom import Newsroom, articles, end_after, expected_groups
-from tests.servers import ELASTICSEARCH_8, PASSWORD, Cluster, Product, Proxy, Server, start
+from tests.servers import PASSWORD, Cluster, Product, Proxy, Server, start
 from tests.servers.fixtures import READER, READER_PASSWORD, WRITER, WRITER_PASSWORD
 from tests.servers.proxy import Direction
 from tests.soak import check, of_one_writer
@@ -408,18 +408,6 @@ def test_a_plain_connection_to_a_tls_port(secure_elasticsearch_server: Server) -
     port = secure_elasticsearch_server.port
     with pytest.raises(StoreError):
         Deduplicator.open(f"http://localhost:{port}/own-x")
-
-
-def test_an_older_server_is_told_by_name() -> None:
-    """The client of version 9 and a server of version 8."""
-    import elasticsearch
-
-    if elasticsearch.__version__[0] < 9:
-        pytest.skip("the installed client speaks version 8")
-    with start("elasticsearch", version=ELASTICSEARCH_8) as server:
-        message = message_of(url(server, "own-x"))
-    assert "older version than the installed client" in message
-    assert "pip install 'elasticsearch<9'" in message
 
 
 def test_the_wrong_product_is_told_by_name(opensearch_server: Server) -> None:
