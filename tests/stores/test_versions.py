@@ -21,7 +21,7 @@ from esdedup.stores.cluster import ClusterStore
 from esdedup.stores.versions import NAMES, OLDEST
 from tests.commands import Cli, ndjson
 from tests.gateway.running import running
-from tests.servers import DEFAULT_VERSIONS, Proxy, Server, start
+from tests.servers import DEFAULT_VERSIONS, Proxy, Server, ServerError, distribution, start
 from tests.servers.distribution import JAVA, SUPPORTED, TOO_OLD, Product
 from tests.soak import of_one_writer
 from tests.stores.test_faults import stream
@@ -270,6 +270,12 @@ def test_the_table_of_versions_is_the_one_that_is_tested() -> None:
         versions = [_numbers(v) for p, v in SUPPORTED if p == product]
         assert min(versions)[:2] == oldest
         assert all(_numbers(v)[:2] < oldest for p, v in TOO_OLD if p == product)
+
+
+def test_a_java_that_cannot_be_had_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distribution, "_system_java_homes", lambda: iter(()))
+    with pytest.raises(ServerError, match=r"9\.5\.4 needs a full Java .*openjdk-21-jre-headless"):
+        distribution.find_java.__wrapped__("elasticsearch", "9.5.4")
 
 
 def _numbers(version: str) -> tuple[int, ...]:
