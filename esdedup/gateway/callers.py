@@ -43,6 +43,7 @@ _NOT_IDENTITY = HOP_BY_HOP | {
     "x-opaque-id", "x-request-id",
 }  # fmt: skip
 
+# Callers beyond these are asked for with each of their folded searches.
 _MOST_UNKNOWN = 1_000
 
 
@@ -122,9 +123,10 @@ class Cluster:
                 answer = self._request(caller, "GET", "/", {}, None)
             except _Later as later:
                 raise StoreUnavailable(f"{self.target.shown} does not answer ({later})") from later
-            if answer.status in (401, 403):
-                raise NotAllowed(answer.status, "the cluster refused the caller's credentials")
             named = answer.headers.get("x-elastic-product") == "Elasticsearch"
+            # A caller that may write to an index need not be one that may ask for the version.
+            if answer.status == 401 or (answer.status == 403 and not named):
+                raise NotAllowed(answer.status, "the cluster refused the caller's credentials")
             self._product = "elasticsearch" if named else "opensearch"
         return self._product
 

@@ -299,6 +299,8 @@ def cursor_page(finder: ClusterSearch, asked: Asked, cursor: str | None) -> Stor
     """The first page of a deep search, or the one a cursor leads to."""
     if asked.options.window is not None:
         raise QueryError("a cursor cannot follow a window; take `pages`, or from and size")
+    if asked.size < 1:
+        raise QueryError("a cursor leads from page to page; ask for a size of 1 or more")
     digest = _digest(asked)
     if cursor is None:
         state = Cursor(finder.searches.open_pit(), None, (), 0, digest)

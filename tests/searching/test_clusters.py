@@ -174,6 +174,8 @@ def test_cursors_belong_to_their_search(searcher: Searcher) -> None:
     assert page.cursor is not None
     with pytest.raises(QueryError, match="belongs to another search"):
         searcher.search({"query": {"match_all": {}}}, cursor=page.cursor)
+    with pytest.raises(QueryError, match="size of 1 or more"):
+        searcher.search(FLOOD, deep=True, size=0)
     again = searcher.search(FLOOD, cursor=page.cursor, size=10)
     assert again.cursor is None
     assert len(again.hits) == 2
