@@ -205,16 +205,22 @@ class Deduplicator:
         return changed
 
     def retry(self) -> Iterator[Outcome]:
-        """Work off the quarantine: what succeeds now is indexed and leaves it."""
-        for failure in self.store.quarantined():
-            if failure.final or failure.document is None:
-                continue
-            (item,) = prepare([failure.document], self.settings)
-            with self.store.transaction():
-                if isinstance(item, Signed) and item.document.id != failure.id:
-                    self.store.delete([failure.id])  # it was kept under a makeshift id
-                outcomes = self.write([item])
-            yield from outcomes
+        """Work off the quarantine: what succeeds now is indexed and leaves it.
+
+        Pages are read in a worker process, under the limits that they may be there for.
+        """
+        from esdedup.workers import Workers
+
+        with Workers(1, prepare, self.settings) as pool:
+            for failure in self.store.quarantined():
+                if failure.final or failure.document is None:
+                    continue
+                ((item,),) = pool.map([failure.document])
+                with self.store.transaction():
+                    if isinstance(item, Signed) and item.document.id != failure.id:
+                        self.store.delete([failure.id])  # it was kept under a makeshift id
+                    outcomes = self.write([item])
+                yield from outcomes
 
     # --- one batch ---------------------------------------------------------------------------
 
