@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from esdedup.cli import app
 from esdedup.cli.exits import ExitCode
 from tests.commands import ARTICLES, FERRY, Cli, article, ndjson
+from tests.waiting import PATIENCE
 
 # --- index -----------------------------------------------------------------------------------
 
@@ -179,7 +180,7 @@ def test_check_takes_anything_from_a_pipe(filled: Cli, piped: str) -> None:
         "check", "-", "--json",
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    out, err = process.communicate(piped, timeout=60)
+    out, err = process.communicate(piped, timeout=PATIENCE)
     assert process.returncode == 0, err
     assert json.loads(out)["group"] == "first"
 

@@ -11,12 +11,24 @@ T = TypeVar("T")
 PATIENCE = 300.0
 
 
-def wait_until(condition: Callable[[], T], seen: Callable[[], object] | None = None) -> T:
+def is_still(number: Callable[[], float]) -> bool:
+    """Nothing is added to it for a while, as when somebody waits; no proof, so use it for more."""
+    before = number()
+    time.sleep(0.5)
+    return number() == before
+
+
+def wait_until(
+    condition: Callable[[], T],
+    seen: Callable[[], object] | None = None,
+    *,
+    seconds: float = PATIENCE,
+) -> T:
     """What the condition gives once it is true; else a failure that tells what was seen last."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + seconds
     while not (found := condition()):
         if time.monotonic() > end:
             last = found if seen is None else seen()
-            raise AssertionError(f"not within {PATIENCE:g} s; seen last: {last!r}")
+            raise AssertionError(f"not within {seconds:g} s; seen last: {last!r}")
         time.sleep(0.01)
     return found
