@@ -83,7 +83,7 @@ class Reached:
         own = {"content-type": "application/x-ndjson", **(headers or {})}
         return self.http("POST", path, text, own)
 
-    def raw(self, sent: bytes, *, wait: float = 5.0) -> bytes:
+    def raw(self, sent: bytes, *, wait: float = PATIENCE) -> bytes:
         """Everything that comes back for these bytes, until the gateway closes or falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as line:
             line.sendall(sent)

@@ -37,8 +37,14 @@ def wire(listener: Listener) -> Iterator[Running]:
 
     Both anew for each test: what a broken request leaves under way reaches its own listener only.
     """
-    options = {"indices": ("news-*",), "max_body": 1 << 20, "pace": QUICK}
-    with running(f"elasticsearch+{listener.url}", **options) as made:
+    with running(f"elasticsearch+{listener.url}", indices=("news-*",), max_body=1 << 20) as made:
+        yield made
+
+
+@pytest.fixture
+def hurried(listener: Listener) -> Iterator[Running]:
+    """One that waits for a body only shortly."""
+    with running(f"elasticsearch+{listener.url}", indices=("news-*",), pace=QUICK) as made:
         yield made
 
 
@@ -274,14 +280,14 @@ def test_heads_that_are_too_large(wire: Running, listener: Listener) -> None:
     assert listener.everything == b""
 
 
-def test_slow_bodies(wire: Running, listener: Listener) -> None:
+def test_slow_bodies(hurried: Running, listener: Listener) -> None:
     """A pause that is too long, and a drip that never pauses."""
-    assert status(wire.raw(request(BULK, HOST, NDJSON, "Content-Length: 10", body=b"{"))) == 408
+    assert status(hurried.raw(request(BULK, HOST, NDJSON, "Content-Length: 10", body=b"{"))) == 408
     # One that passes, and of which nothing is sent before it is whole.
-    assert status(wire.raw(request(POST, HOST, "Content-Length: 10", body=b"{"))) == 408
+    assert status(hurried.raw(request(POST, HOST, "Content-Length: 10", body=b"{"))) == 408
     assert listener.everything == b""
     good, listener.answer = listener.answer, b""
-    with socket.create_connection(("127.0.0.1", wire.port), timeout=PATIENCE) as line:
+    with socket.create_connection(("127.0.0.1", hurried.port), timeout=PATIENCE) as line:
         line.sendall(request("POST /o/x HTTP/1.1", HOST, "Transfer-Encoding: chunked"))
         line.settimeout(0.2)
         for _ in range(1_000):

@@ -23,7 +23,7 @@ from esdedup.gateway.clients import Client
 from esdedup.gateway.server import Gateway, Options
 from esdedup.gateway.upstream import Link
 from esdedup.stores.connection import Target
-from tests.gateway.running import HOST, QUICK, Running, read_all, request, running, status
+from tests.gateway.running import HOST, Running, read_all, request, running, status
 from tests.waiting import PATIENCE, wait_until
 
 # --- against the way that reads everything --------------------------------------------------------
@@ -231,7 +231,7 @@ def wire(
     request: pytest.FixtureRequest, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Crossings]:
     loops = pytest.importorskip(request.param)
-    options = {"indices": ("news-*",), "pace": QUICK, "new_loop": loops.new_event_loop}
+    options = {"indices": ("news-*",), "new_loop": loops.new_event_loop}
     with running(f"elasticsearch+{cluster.url}", **options) as made:
         found = Crossings(port=made.port, gateway=made.gateway, loop=made.loop)
         counted = made.gateway.began_read

@@ -228,9 +228,11 @@ def test_slow_headers(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     with service.connected() as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: local")
         assert connection.recv(100) == b""
+    monkeypatch.setattr("esdedup.service.server._HEADER_SECONDS", PATIENCE)
     with service.connected() as connection:  # and before the second request of a connection
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b"200" in connection.recv(10_000)
+        monkeypatch.setattr("esdedup.service.server._HEADER_SECONDS", 0.5)
         connection.sendall(b"GET /heal")
         while connection.recv(1_000):
             pass
@@ -583,7 +585,7 @@ def test_the_password_of_a_store_is_never_shown(tmp_path: Path) -> None:
     store = "elasticsearch+http://me:swordfish@127.0.0.1:9/news"
     done = subprocess.run(
         [sys.executable, "-m", "esdedup", "serve", "--store", store],
-        capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
+        capture_output=True, text=True, timeout=PATIENCE, check=False, cwd=tmp_path,
         env={**os.environ, "ES_RETRY_SECONDS": "0"},
     )  # fmt: skip
     assert done.returncode == 4
