@@ -41,7 +41,8 @@ _Shares = tuple[tuple[list[Document], Future[_Results]], ...]
 _Running = _Results | _Shares | None
 
 # A page takes about 30 ms and a ready text 0.5 ms: either chunk is a quarter of a second of work,
-# long against the cost of sending it, short against the time limit of one page.
+# long against the cost of handing it on, short against the time limit. Texts are sent together, a
+# page alone, which costs it half a millisecond.
 TEXT_CHUNK = 256
 PAGE_CHUNK = 8
 # Small chunks of texts at the beginning that are worked on here: the workers, for which the fork
@@ -122,6 +123,7 @@ class Workers(Generic[R]):
         self._settings = settings
         self._join = join
         self._pool: Any = None
+        self._has_pages = False  # what workers load at their start
         self._breaks = 0
 
     def __enter__(self) -> Self:
@@ -183,14 +185,14 @@ class Workers(Generic[R]):
             return []
         if self._count == 0 or (self._count == 1 and not part.has_pages):
             return _run_here(self._function, documents, self._settings)
+        self._has_pages |= part.has_pages
         return tuple((share, self._schedule(share)) for share in _shares(documents))
 
     def _schedule(self, documents: list[Document]) -> Future[_Results]:
         if self._pool is not None and not self._pool.active:
             self._replace_pool()
         if self._pool is None:
-            pages = any(document.html is not None for document in documents)
-            self._pool = _start_pool(self._count, self._function, self._settings, pages)
+            self._pool = _start_pool(self._count, self._function, self._settings, self._has_pages)
         future: Future[_Results] = self._pool.schedule(_work, args=(documents,))
         return future
 
