@@ -19,6 +19,7 @@ import pytest
 import esdedup
 from tests.installed import Installed
 from tests.service.process import Process
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 
@@ -117,6 +118,6 @@ def test_the_service_and_its_page_work_from_any_folder(
         page = httpx.get(address, follow_redirects=True)
         assert "<script" in page.text
         service.process.send_signal(signal.SIGTERM)
-        assert service.process.wait(60) == 0, service.log()
+        assert service.process.wait(PATIENCE) == 0, service.log()
     finally:
         service.close()

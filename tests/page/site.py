@@ -153,7 +153,7 @@ def serving(store: Path | str, folder: Path, *options: str) -> Iterator[Site]:
                 process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait(10)
+                process.wait(PATIENCE)
 
 
 def _wait(site: Site, process: subprocess.Popen[bytes], log: Path) -> None:

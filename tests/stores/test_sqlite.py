@@ -324,7 +324,7 @@ def test_two_writers_take_turns(file: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(PATIENCE)
     assert [writer.exitcode for writer in writers] == [0, 0]
     store = open_store(str(file))
     assert store.stats()["documents"] == 17
