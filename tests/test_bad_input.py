@@ -95,7 +95,7 @@ def test_invalid_json_on_line_7_of_10(tmp_path: Path) -> None:
         (b"[1, 2]", "not a JSON object"),
         (b'"text"', "not a JSON object"),
         (b"null", "not a JSON object"),
-        (b"[" * 100_000, "not usable JSON: nested too deeply"),
+        (b"[" * 100_000, "not usable JSON: nested more than 200 levels deep"),
         (b'{"text": ' + b"9" * 5000 + b"}", "not usable JSON: Exceeds the limit"),
         (b"\x00\x01", "not valid JSON"),
     ],

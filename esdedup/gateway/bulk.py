@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from esdedup.encoding import parse_json
 from esdedup.errors import InputError
 from esdedup.gateway import jsontext
 from esdedup.model import JSON
@@ -111,8 +112,8 @@ def _action(line: bytes, number: int) -> tuple[Verb, JSON]:
 def json_object(text: bytes) -> JSON | None:
     """None for everything else: what it means is the cluster's to say."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

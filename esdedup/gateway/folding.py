@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from esdedup.encoding import parse_json
 from esdedup.errors import QueryError
 from esdedup.gateway import jsontext
 from esdedup.model import JSON
@@ -66,8 +67,8 @@ def asked(body: bytes, pairs: Sequence[tuple[str, str]]) -> Asked:
     given = dict(pairs)
     text = body.strip() or given.get("source", "").encode("utf-8", "surrogateescape")
     try:
-        value = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text) if text else {}
+    except ValueError as error:
         raise QueryError("the body of the search is no JSON") from error
     checked = requests.checked(value)
     dropped = {"source", "source_content_type"}
@@ -222,8 +223,8 @@ def entries(lines: Sequence[bytes], default_index: str) -> list[Entry]:
 
 def _object(line: bytes) -> JSON:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(line)
+    except ValueError as error:
         raise QueryError("a line of the _msearch is no JSON") from error
     if not isinstance(value, dict):
         raise QueryError("a line of the _msearch is no object")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from esdedup.encoding import parse_json
 from esdedup.errors import QueryError
 from esdedup.gateway import folding, http, routes
 from esdedup.gateway.folding import Asked, Fold, How
@@ -299,7 +300,7 @@ def _dumps(body: JSON) -> bytes:
 
 def _parsed(text: str) -> JSON:
     try:
-        value = json.loads(text)
+        value = parse_json(text)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

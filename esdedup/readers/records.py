@@ -13,8 +13,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from esdedup.encoding import is_too_deep
 from esdedup.errors import DocumentError, InputError
-from esdedup.model import MAX_ID_BYTES, Document, Failure, parse_time
+from esdedup.model import MAX_ID_BYTES, NESTED, Document, Failure, parse_time
 
 Record = dict[str, Any]
 
@@ -86,6 +87,8 @@ class FieldMap:
 
 def to_document(record: Record, where: str, fields: FieldMap) -> Document | Failure:
     """A record becomes a document; one that cannot be used becomes a failure that says why."""
+    if is_too_deep(record):
+        return failure(where, NESTED, id_=_given_id(fields.take(dict(record), "id"), {}))
     rest = dict(record)
     known = {field: fields.take(rest, field) for field in ALIASES}
     raw: Record = {}

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from esdedup.encoding import parse_json
 from esdedup.service.keys import Scope
 from esdedup.service.problems import Problem
 from esdedup.service.state import Service
@@ -32,7 +33,13 @@ class _Request(Request):
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
-            self._json = json.loads(await self.body(), parse_constant=_no_number)
+            body = await self.body()
+            try:
+                self._json = parse_json(body, parse_constant=_no_number)
+            except json.JSONDecodeError:
+                raise  # told with the place of the mistake
+            except ValueError as error:
+                raise Problem(400, "bad-json", f"the body cannot be read: {error}") from error
         return self._json
 
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from esdedup.encoding import parse_json
 from esdedup.errors import QueryError
 from esdedup.model import JSON
 from esdedup.searching import requests
@@ -349,7 +350,7 @@ class Cursor:
     @classmethod
     def read(cls, text: str, digest: str) -> Cursor:
         try:
-            version, pit, after, offset, of = json.loads(base64.urlsafe_b64decode(text.encode()))
+            version, pit, after, offset, of = parse_json(base64.urlsafe_b64decode(text.encode()))
         except (ValueError, TypeError) as error:
             raise QueryError("the cursor cannot be read; send it back as it came") from error
         if version != 1 or of != digest:
