@@ -15,6 +15,7 @@ import base64
 import json
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,10 @@ OPAQUE_ID = "esdedup"
 _RETRIED = (429, 502, 503, 504)
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
+# What a header can carry; and of what goes there in Base64 all but control characters and halves
+# of surrogate pairs, which bytes of the environment that are no UTF-8 become.
+_VISIBLE = re.compile("[!-~]+")
+_LEGIBLE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 class ClusterRefused(StoreError):
@@ -59,6 +64,20 @@ class Target:
     retry_seconds: float = 60.0
     opening_seconds: float = 10.0  # for a server that has not answered yet at all
 
+    def __post_init__(self) -> None:
+        """Credentials that no request could carry are refused here, by name: what a client says
+        of them would hold them."""
+        for value, is_usable, name in (
+            (self.api_key, _VISIBLE.fullmatch, "ES_API_KEY"),
+            (self.username, _LEGIBLE.fullmatch, "ES_USERNAME, or the user in the store's URL,"),
+            (self.password, _LEGIBLE.fullmatch, "ES_PASSWORD, or the password in the URL,"),
+        ):
+            if value and not is_usable(value):
+                raise StoreError(
+                    f"{name} has a character that cannot be sent, such as a line break; set it "
+                    "again without"
+                )
+
     @property
     def shown(self) -> str:
         """For messages: no credentials."""
@@ -77,14 +96,21 @@ class Target:
             "": None,
         }
         if product not in known or transport not in ("http", "https", "cloud"):
+            shown = f" {scheme}://" if re.fullmatch(r"[\w+.-]+", scheme) and rest else ""
             raise StoreError(
-                f"unknown store {scheme}:// ; use sqlite:///file.db, elasticsearch+https://…, "
+                f"unknown store{shown} ; use sqlite:///file.db, elasticsearch+https://…, "
                 "opensearch+https://… or https://…"
             )
         authority, _, path = rest.partition("/")
         credentials, _, hosts = authority.rpartition("@")
         user, _, password = credentials.partition(":")
         index = path.strip("/").partition("?")[0] or "news"
+        port = authority.rpartition(":")[2]
+        if "@" in path and not credentials and ("/" in index or not port.isdecimal()):
+            # Either side of the slash may be a part of a password.
+            raise StoreError(
+                "the store's URL has an @ behind a slash; write / as %2F in a user or a password"
+            )
         if index != index.lower() or any(c in index for c in ' "\\<>|#/'):
             raise StoreError(
                 f"{index!r} is no name for an index: lower case, no / \\ < > | # space"
