@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
+from esdedup.cli.options import shown_store
 from esdedup.errors import EsdedupError
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store, recorded_settings
@@ -87,7 +88,9 @@ def _store(store: str, *, required: bool) -> list[Check]:
         recorded = recorded_settings(store)
         if recorded is None:
             remedy = "`esdedup index PATH` makes one" + ("; check --store" if required else "")
-            return [Check("store", not required, f"there is none at {store} yet", remedy)]
+            return [
+                Check("store", not required, f"there is none at {shown_store(store)} yet", remedy)
+            ]
         settings = Settings.load(base=recorded)
         opened = open_store(store, settings, mode="read")
     except EsdedupError as error:
@@ -137,7 +140,7 @@ def _remedy(problem: str) -> str:
 def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[Check]:
     broken = [Check("store", False, problem, _remedy(problem)) for problem in problems]
     waiting = stats["quarantine"]
-    found = f"{stats['documents']:,} articles in {store}"
+    found = f"{stats['documents']:,} articles in {shown_store(store)}"
     return [
         *(broken or [Check("store", True, found)]),
         Check(

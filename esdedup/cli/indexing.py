@@ -33,6 +33,7 @@ from esdedup.cli.options import (
     open_deduplicator,
     open_to_change,
     settings_of,
+    shown_store,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -310,7 +311,8 @@ def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
     for role in ROLES:
         rows.add_row(styled(role, STYLES[role]), f"{tally.roles[role]:,}")
     out = console(stderr=stderr)
-    out.print(f"{count(tally.read, 'article')} read into {store}", style="bold", soft_wrap=True)
+    read = f"{count(tally.read, 'article')} read into {shown_store(store)}"
+    out.print(read, style="bold", soft_wrap=True)
     out.print(rows)
     statuses = ("new", "unchanged", "changed", "dropped", "relinked", "failed")
     known = ", ".join(f"{tally.statuses[s]:,} {s}" for s in statuses if tally.statuses[s])

@@ -347,5 +347,6 @@ def refuse_files(url: str) -> None:
     scheme = url.partition("://")[0] if "://" in url else ""
     if scheme in ("", "sqlite"):
         raise StoreError(
-            f"{url} is no search cluster; name one: --store https://host:9200/news or ESDEDUP_STORE"
+            "the store is no search cluster; name one: --store https://host:9200/news or "
+            "ESDEDUP_STORE"
         )
