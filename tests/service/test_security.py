@@ -20,11 +20,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from esdedup.encoding import TOO_DEEP
 from esdedup.errors import InputError, SettingsError
 from esdedup.service.config import is_loopback
 from esdedup.service.keys import KeyRing, Scope, add_key, read_keys, revoke_key
 from esdedup.service.logs import JsonFormatter
 from esdedup.settings import Settings
+from tests.reading import deep
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
 
 # --- keys ---------------------------------------------------------------------------------------
@@ -579,3 +581,110 @@ def test_log_lines_cannot_be_forged() -> None:
     assert "\n" not in line
     assert "me:pw" not in line
     assert json.loads(line)["level"] == "info"
+
+
+# --- requests that no client would make -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "HEAD"])
+def test_no_operation_takes_a_parameter_that_is_not_described(
+    service: Running, method: str
+) -> None:
+    """`/v1/search?q=x` is not a search for everything; by the description, whatever it has."""
+    described = service.client.get("/openapi.json").json()["paths"]
+    verb = {"HEAD": "get"}.get(method, method.lower())
+    for path, operations in described.items():
+        if verb not in operations:
+            continue
+        headers = {"Content-Type": "application/json"}
+        if path == "/v1/articles/bulk":
+            headers = {"Content-Type": "application/x-ndjson"}
+        known = [p["name"] for p in operations[verb].get("parameters", ())]
+        for name in ("q", "Size", "ids\0", "\N{LATIN SMALL LETTER S WITH CEDILLA}"):
+            answer = service.client.request(
+                method, path, content=b"{}", params={name: "x"}, headers=headers
+            )
+            assert answer.status_code == 400, (path, answer.text)
+            if method != "HEAD":
+                problem = answer.json()
+                assert problem["type"] == "urn:esdedup:problem:unknown-parameter"
+                assert repr(name) in problem["detail"]
+                assert all(one in problem["detail"] for one in known)
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        ("/v1/search?size=1&size=2", 400),
+        ("/v1/search?filter=source%3DWire&filter=source%3DDaily", 200),
+        ("/v1/similar?id=a&days=5e-324", 400),
+        ("/v1/similar?id=a&days=nan", 422),
+        ("/v1/similar?id=a&days=inf", 422),
+        ("/v1/similar?id=a&days=1e308", 422),
+        ("/v1/search?size=" + "9" * 5_000, 422),
+        ("/v1/search?size=%D9%A3", 422),
+        ("/v1/search?since=0001-01-01T00:00:00%2B14:00", 400),
+        ("/v1/search?since=9999-12-31T23:59:59-14:00", 400),
+        ("/v1/search?words=%ff%fe%zz%", 200),
+        ("/v1/search?words=%ed%a0%80", 200),
+        ("/v1/articles?id=%00", 404),
+        ("/v1/articles?id=%ed%a0%80", 404),
+    ],
+)
+def test_odd_parameters_have_an_answer(service: Running, asked: str, status: int) -> None:
+    assert _answered(service, f"GET {asked}") == status
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("Origin: http://[", 403),
+        ("Origin: http://[::1", 403),
+        ("Origin: ://", 403),
+        ("Host: [", 403),
+        ("Host: [::1", 403),
+        ("Host: 127.0.0.1:x", 200),
+        ("Content-Type: application/json; charset=nonsense", 200),
+        ("Content-Type: application/json; charset=utf-16", 200),
+        ("Range: bytes=5-2", 200),
+        ("If-None-Match: \xff", 200),
+        ("If-Modified-Since: Thu, 01 Jan 0001 00:00:00 +9999", 200),
+        ("Accept: \xff", 200),
+        ("Authorization: Bearer \xff", 200),
+        ("X-Forwarded-Host: [", 200),
+        ("X-Forwarded-For: \xff", 200),
+        ("Forwarded: for=[", 200),
+        ("Cookie: \xff", 200),
+    ],
+)
+def test_odd_headers_have_an_answer(service: Running, header: str, status: int) -> None:
+    assert _answered(service, "POST /v1/search", header, body=b'{"words": "ferry"}') == status
+
+
+@pytest.mark.parametrize("depth", [200, 500, 900, 990, 5_000])
+def test_deep_articles_are_refused(start: Start, depth: int) -> None:
+    service = start()
+    line = deep(depth, text=FERRY)
+    headers = {"Content-Type": "application/json"}
+    for path in ("/v1/articles", "/v1/check", "/v1/copies", "/v1/similar"):
+        answer = service.client.post(path, content=line, headers=headers)
+        assert answer.status_code == 400, answer.text
+        assert TOO_DEEP in answer.json()["detail"]
+    items = f'{{"items": [{line}]}}'
+    assert service.client.post("/v1/fold", content=items, headers=headers).status_code == 400
+    answers = service.bulk(f'{{"id": "a", "text": "{FERRY}"}}\n{line}\n{{"text": "{BRIDGE}"}}\n')
+    lines = [json.loads(one) for one in answers.text.splitlines()]
+    assert [one.get("status") for one in lines] == ["new", "failed", "new", None]
+    assert service.client.get("/v1/quarantine").json()["total"] == 1
+
+
+def _answered(service: Running, request: str, header: str = "", body: bytes = b"") -> int:
+    """The status, as a client that sends bytes of its own sees it."""
+    name = header.partition(":")[0].lower()
+    own = {"host": "localhost", "content-type": "application/json", "connection": "close"}
+    lines = [f"{k}: {v}" for k, v in own.items() if k != name] + ([header] if header else [])
+    head = "\r\n".join([f"{request} HTTP/1.1", *lines, f"content-length: {len(body)}", "", ""])
+    with service.connected() as connection:
+        connection.sendall(head.encode("latin-1") + body)
+        answer = b"".join(iter(lambda: connection.recv(10_000), b""))
+    return int(answer.split(b" ", 2)[1])
