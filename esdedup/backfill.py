@@ -19,7 +19,8 @@ from typing import Any
 from esdedup.errors import InputError, StoreError
 from esdedup.model import JSON, Decision, Document, Failure
 from esdedup.pipeline import Deduplicator, empty_signature
-from esdedup.readers.records import FieldMap, moment, to_document
+from esdedup.readers.dates import UnreadDates, moment
+from esdedup.readers.records import FieldMap, to_document
 from esdedup.signing import Signed, prepare
 from esdedup.stores import Record, bodies
 from esdedup.stores.existing import (
@@ -80,6 +81,7 @@ class Progress:
     passes: int = 0
     resumed: bool = False
     failures: dict[str, str] = field(default_factory=dict)  # refused by the server: id -> reason
+    unread_dates: UnreadDates = field(default_factory=UnreadDates)
 
     def to_json(self) -> JSON:
         return {
@@ -89,6 +91,7 @@ class Progress:
             "passes": self.passes,
             "resumed": self.resumed,
             "failures": dict(self.failures),
+            "unread_dates": self.unread_dates.to_json(),
         }
 
 
@@ -101,6 +104,7 @@ class Preview:
     sampled: int
     without_text: int
     without_date: int
+    unread_dates: UnreadDates
     fields: dict[str, str]
     time_field: str | None
     example: str = ""
@@ -112,6 +116,7 @@ class Preview:
             "sampled": self.sampled,
             "without_text": self.without_text,
             "without_date": self.without_date,
+            "unread_dates": self.unread_dates.to_json(),
             "fields": self.fields,
             "time_field": self.time_field,
             "example": self.example,
@@ -160,12 +165,16 @@ class Backfill:
                 break
         read = [self.document(hit) for hit in sample[:_SAMPLE]]
         texts = [d for d in read if isinstance(d, Document)]
+        unread = UnreadDates()
+        for document in texts:
+            unread.add(document.id, document.unread_date)
         return Preview(
             documents=self.index.count(every_query()),
             unsigned=self.index.count(query),
             sampled=len(read),
             without_text=len(read) - len(texts),
             without_date=sum(d.published is None for d in texts),
+            unread_dates=unread,
             fields=self._used_names(sample[:_SAMPLE]),
             time_field=self._time.name if self._time else None,
             example=next((d.reason for d in read if isinstance(d, Failure)), ""),
@@ -273,6 +282,7 @@ class Backfill:
         for record in written:
             decision = relinked.get(record.document.id, record.decision)
             progress.roles[decision.role] += 1
+            progress.unread_dates.add(record.document.id, record.document.unread_date)
         progress.done += len(ids)
         progress.relinked += len(set(relinked) - ids)
 

@@ -59,6 +59,12 @@ class Document:
         values = (self.id, self.title, self.text, self.url, self.source, self.lang)
         return Document, (*values, self.published, self.html, self.extra)
 
+    @property
+    def unread_date(self) -> str | None:
+        """A date that the readers could not read, as it was written; None where there is none."""
+        written = self.extra.get("published_raw") if self.published is None else None
+        return None if written is None else str(written)[:100]
+
     def to_json(self) -> JSON:
         """Fields that are set, extra fields beside them, dates as ISO 8601."""
         out: JSON = {"id": self.id, "title": self.title, "text": self.text}

@@ -31,7 +31,7 @@ from esdedup.cli.options import (
     open_to_change,
     settings_of,
 )
-from esdedup.cli.output import console, count, plain, print_json
+from esdedup.cli.output import console, count, plain, print_json, print_unread_dates
 
 if TYPE_CHECKING:
     from esdedup.backfill import Backfill, Plan, Preview, Progress
@@ -263,6 +263,7 @@ def _print_preview(preview: Preview, *, as_json: bool) -> None:
         f"of {count(preview.sampled, 'article')} looked at {preview.without_text:,} have no text, "
         f"{preview.without_date:,} no date"
     )
+    print_unread_dates(preview.unread_dates, out)
     if preview.example:
         out.print(f"    {plain(preview.example)}", soft_wrap=True)
     out.print("nothing was written")
@@ -274,6 +275,7 @@ def _print_backfilled(progress: Progress, plan: Plan, *, as_json: bool, quiet: b
     elif not quiet:
         part = f" of part {plan.part.number}/{plan.part.of}" if plan.part.of > 1 else ""
         console().print(f"{count(progress.done, 'article')}{part} signed{_told(progress)}")
+        print_unread_dates(progress.unread_dates, console())
     _say_failures(progress)
 
 
@@ -352,4 +354,5 @@ def _print_swept(progress: Progress, *, as_json: bool, silent: bool) -> None:
         print_json([progress.to_json()])
     else:
         console().print(f"{count(progress.done, 'article')} signed{_told(progress)}")
+        print_unread_dates(progress.unread_dates, console())
     _say_failures(progress)

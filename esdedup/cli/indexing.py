@@ -42,6 +42,7 @@ from esdedup.cli.output import (
     joined,
     plain,
     print_json,
+    print_unread_dates,
     styled,
     table,
     title_of,
@@ -50,6 +51,7 @@ from esdedup.cli.output import (
 if TYPE_CHECKING:
     from esdedup.model import Decision, Document, Failure
     from esdedup.outcomes import Outcome
+    from esdedup.readers.dates import UnreadDates
 
 ROLES = ("original", "duplicate", "update", "unprocessed")
 Paths = Annotated[
@@ -218,6 +220,12 @@ def _standard_input_as_file(path: str) -> Iterator[str]:
 # --- following a run -------------------------------------------------------------------------
 
 
+def _unread_dates() -> UnreadDates:
+    from esdedup.readers.dates import UnreadDates
+
+    return UnreadDates()
+
+
 @dataclass(slots=True)
 class Tally:
     """What became of the articles of a run."""
@@ -226,6 +234,7 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
     taken: int = 0  # from the input; ahead of what is decided
+    unread_dates: UnreadDates = field(default_factory=_unread_dates)
 
     def counted(self, documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
         for document in documents:
@@ -237,6 +246,7 @@ class Tally:
             self.statuses[outcome.status] += 1
             if outcome.status != "relinked":
                 self.roles[outcome.decision.role] += 1
+            self.unread_dates.add(outcome.decision.id, outcome.unread_date)
 
     @property
     def read(self) -> int:
@@ -315,6 +325,7 @@ def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
     statuses = ("new", "unchanged", "changed", "dropped", "relinked", "failed")
     known = ", ".join(f"{tally.statuses[s]:,} {s}" for s in statuses if tally.statuses[s])
     out.print(f"{known or 'nothing to do'}; {tally.seconds:.1f} s, {tally.rate:,.0f} articles/s")
+    print_unread_dates(tally.unread_dates, out)
     if tally.failed:
         out.print("`esdedup quarantine` tells what failed and why, `esdedup retry` tries again")
 
