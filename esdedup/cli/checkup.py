@@ -96,6 +96,7 @@ def _store(store: str, *, required: bool) -> list[Check]:
         stats = opened.stats()
         return [
             _settings(settings, recorded),
+            *_time_order(opened),
             *_inside(store, opened.check(), stats),
             _hot_keys(opened, stats["documents"]),
         ]
@@ -111,6 +112,24 @@ def _settings(settings: Settings, recorded: Settings) -> Check:
     fingerprint = f"preset {settings.preset}, format {settings.fingerprint_of_format()}"
     detail = f"{fingerprint}; environment changes {', '.join(changed)}" if changed else fingerprint
     return Check("settings", True, detail)
+
+
+def _time_order(store: Store) -> list[Check]:
+    """Of indices that others designed; no defect, since groups do not depend on it."""
+    from esdedup.stores.cluster import ClusterStore
+
+    if not isinstance(store, ClusterStore):
+        return []
+    from esdedup.readers.records import FieldMap
+    from esdedup.stores.existing import ExistingIndex
+
+    index = ExistingIndex(store)
+    found = index.without_time(FieldMap(index.told_fields()).names("published"))
+    if not found:
+        return [Check("order of time", True, "every index can be sorted by its dates")]
+    shown = "; ".join(f"{name}: {reason}" for name, reason in found.items())
+    remedy = "map the field as date in the next index, or name another: --field published=NAME"
+    return [Check("order of time", True, f"in the order of arrival: {shown}", remedy)]
 
 
 def _hot_keys(store: Store, documents: int) -> Check:
