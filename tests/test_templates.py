@@ -218,11 +218,11 @@ def test_the_least_privileged_role_is_enough(monkeypatch: pytest.MonkeyPatch) ->
     """Everything but the templates, as a user who has the role in mappings/ and no other."""
     roles = {
         "esdedup": templates.elasticsearch_role("news"),
-        "esdedup_templates": templates.elasticsearch_templates_role(),
+        "esdedup_templates": templates.elasticsearch_templates_role("news"),
     }
     users = {
         "writer": User("writer-test", ["esdedup"]),
-        "installer": User("installer-test", ["esdedup_templates", "esdedup"]),
+        "installer": User("installer-test", ["esdedup_templates"]),
     }
     with start("elasticsearch", security=True, users=users, roles=roles) as server:
         url = f"{server.url}/news"

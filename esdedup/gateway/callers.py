@@ -19,13 +19,14 @@ from urllib.parse import urlencode
 from esdedup.encoding import encoded
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.gateway.http import HOP_BY_HOP, Headers
+from esdedup.stores.causes import denial_of, error_of, told
 from esdedup.stores.cluster import ClusterStore
 from esdedup.stores.connection import (
     OPAQUE_ID,
     Connection,
     Product,
     Target,
-    _error_of,
+    _as_json,
     _Later,
     _refusal,
     _tls_message,
@@ -96,8 +97,10 @@ class Cluster:
         """Elasticsearch names itself in a header of every answer."""
         if self._product is None:
             answer = self._request(caller, "GET", "/", {}, None)
-            if answer.status in (401, 403):
-                raise StoreError("the cluster refused the caller's credentials")
+            if answer.status == 401:
+                raise StoreError("the cluster refused the caller's credentials (401)")
+            if answer.status == 403:
+                raise _denied(_as_json(answer.data), "GET /", self.target)
             named = answer.headers.get("x-elastic-product") == "Elasticsearch"
             self._product = "elasticsearch" if named else "opensearch"
         return self._product
@@ -132,18 +135,14 @@ class Cluster:
         if params:
             path = f"{path}{'&' if '?' in path else '?'}{urlencode(params)}"
         answer = self._request(caller, method, path, headers, data)
-        try:
-            value = json.loads(answer.data) if answer.data else {}
-        except ValueError:
-            value = answer.data[:500].decode("utf-8", "replace")
+        value = _as_json(answer.data) if answer.data else {}
         if answer.status >= 400:
             what = f"{method} {path.partition('?')[0]}"
-            kind, reason = _error_of(value)
-            if answer.status in (401, 403) and kind != "cluster_block_exception":
-                raise StoreError(
-                    f"the caller may not {what} ({answer.status} {reason[:300]}); give it the "
-                    "rights in mappings/roles, or let `esdedup sweep` sign what it writes"
-                )
+            kind, reason = error_of(value)
+            if answer.status == 401:
+                raise StoreError(f"the cluster refused the caller's credentials (401 {reason})")
+            if answer.status == 403 and kind != "cluster_block_exception":
+                raise _denied(value, what, target)
             raise _refusal(target, answer.status, value, what)
         return value
 
@@ -179,6 +178,16 @@ class Cluster:
                     maxsize=16,
                 )
             return self._pool
+
+
+def _denied(body: Any, what: str, target: Target) -> StoreError:
+    """The caller's to mend, or for somebody else to make good later."""
+    denial = denial_of(body, what, target.index)
+    reason = "" if denial.action else f" {told(body)}"
+    return StoreError(
+        f"the caller may not {what}: {denial} (403{reason}); give it the rights in mappings/roles, "
+        "or let `esdedup sweep` sign what it writes"
+    )
 
 
 __all__ = ["Caller", "CallerStore", "Cluster", "StoreUnavailable"]

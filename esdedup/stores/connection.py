@@ -24,6 +24,7 @@ from urllib.parse import quote, unquote, urlsplit
 from esdedup.encoding import decoded, encoded
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
+from esdedup.stores.causes import denial_of, error_of, told
 
 Product = Literal["elasticsearch", "opensearch"]
 
@@ -39,8 +40,26 @@ class ClusterRefused(StoreError):
     def __init__(self, status: int, body: Any, what: str) -> None:
         self.status = status
         self.body = body
-        self.type, reason = _error_of(body)
-        super().__init__(f"{what}: {status} {self.type} {reason}".strip())
+        self.type = error_of(body)[0]
+        super().__init__(f"{what}: {self._told()}")
+
+    def _told(self) -> str:
+        return f"{self.status} {told(self.body)}".strip()
+
+
+class PrivilegeMissing(ClusterRefused):
+    """The user is known, and may not do this (403)."""
+
+    def __init__(self, status: int, body: Any, what: str, target: Target) -> None:
+        self.denial = denial_of(body, what, target.index)
+        super().__init__(status, body, f"{target.shown}: {what}")
+
+    def _told(self) -> str:
+        reason = "" if self.denial.action else f"; {told(self.body)}"
+        return (
+            f"{self.denial} ({self.status}{reason}); give the user the rights in mappings/roles, "
+            "or another user in ES_API_KEY or ES_USERNAME"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +247,7 @@ def _detect(target: Target) -> Product:
             if answer.headers.get("x-elastic-product") == "Elasticsearch":
                 return "elasticsearch"
             if answer.status in (401, 403):
-                raise StoreError(_credentials_message(target, answer.status))
+                raise _refusal(target, answer.status, _as_json(answer.data), "GET /")
             if _distribution(answer.data) == "opensearch":
                 return "opensearch"
             if answer.status not in _RETRIED:
@@ -249,11 +268,17 @@ def _detect(target: Target) -> Product:
     return found
 
 
-def _distribution(data: bytes) -> str | None:
+def _as_json(data: bytes) -> Any:
+    """What an answer holds; its text where that is no JSON."""
     try:
-        version = json.loads(data).get("version", {})
-    except (ValueError, AttributeError):
-        return None
+        return json.loads(data)
+    except ValueError:
+        return data[:500].decode("utf-8", "replace")
+
+
+def _distribution(data: bytes) -> str | None:
+    body = _as_json(data)
+    version = body.get("version", {}) if isinstance(body, dict) else {}
     return version.get("distribution") if isinstance(version, dict) else None
 
 
@@ -384,11 +409,13 @@ def lines(bodies: bytes | Sequence[JSON]) -> bytes:
 
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
-    kind, reason = _error_of(body)
+    kind, reason = error_of(body)
     if _may_pass(status, kind):
-        return _Later(f"{status} {kind}")
-    if status in (401, 403) and kind != "cluster_block_exception":
+        return _Later(f"{status} {told(body)}".strip())
+    if status == 401:
         return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
+    if status == 403 and kind != "cluster_block_exception":
+        return PrivilegeMissing(status, body, what, target)
     if _is_about_media_type(body):
         return StoreError(
             f"{target.shown} speaks an older version than the installed client: "
@@ -412,19 +439,12 @@ def is_lasting_block(status: int, kind: str) -> bool:
 
 def _is_about_media_type(body: Any) -> bool:
     """Version 9 of the client asks for answers as of version 9, which older servers refuse."""
-    kind, reason = _error_of(body)
+    kind, reason = error_of(body)
     return "media_type_header" in kind or "compatible-with" in reason
 
 
 def _product_message(target: Target) -> str:
     return f"{target.shown} is not Elasticsearch; write opensearch+https://… for OpenSearch"
-
-
-def _error_of(body: Any) -> tuple[str, str]:
-    error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(error, dict):
-        return str(error.get("type", "")), str(error.get("reason", ""))
-    return "", str(error or body or "")[:500]
 
 
 def _with_port(host: str) -> str:

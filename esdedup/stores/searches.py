@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
-from esdedup.stores.connection import ClusterRefused, Connection, Target, path_of
+from esdedup.stores.connection import ClusterRefused, Connection, PrivilegeMissing, Target, path_of
 
 _T = TypeVar("_T")
 
@@ -63,6 +63,8 @@ class Searches:
 
     def _failed(self, answer: JSON) -> StoreError:
         status = answer.get("status", 500)
+        if status == 403:
+            return PrivilegeMissing(status, answer, "search", self.target)
         refusal = ClusterRefused(status, answer, f"{self.target.shown}: search")
         if status in _PASSING:
             return StoreUnavailable(f"{refusal}; run the same command again")

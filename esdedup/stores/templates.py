@@ -17,6 +17,7 @@ from esdedup.stores import bodies
 from esdedup.stores.connection import ClusterRefused, Connection, Product, path_of
 
 DEFAULT_NAME = "esdedup"
+_SIDES = ("state", "quarantine", "corrections")
 # Set by the server; they tell when, not what.
 _STAMPS = ("created_date_millis", "modified_date_millis", "created_date", "modified_date")
 
@@ -53,12 +54,15 @@ def state_index(store: str) -> str:
 
 
 def _names(store: str) -> list[str]:
-    return [
-        *patterns(store),
+    """The articles, and the side indices: of the store's name, and of each index it stands for
+    (`news-2`, a store of its own)."""
+    sides = [
         state_index(store),
         bodies.quarantine_index(store),
         bodies.corrections_index(store),
     ]
+    of_all = [f"esdedup-{kind}-{name}" for kind in _SIDES for name in patterns(store)]
+    return list(dict.fromkeys([*patterns(store), *sides, *of_all]))
 
 
 def elasticsearch_role(store: str) -> JSON:
@@ -83,9 +87,12 @@ def elasticsearch_role(store: str) -> JSON:
     }
 
 
-def elasticsearch_templates_role() -> JSON:
-    """For whoever runs `esdedup templates install`, once."""
-    return {"cluster": ["manage_index_templates"]}
+def elasticsearch_templates_role(store: str) -> JSON:
+    """For whoever runs `esdedup templates install`, once; it looks at the indices there are."""
+    return {
+        "cluster": ["manage_index_templates"],
+        "indices": [{"names": patterns(store), "privileges": ["view_index_metadata"]}],
+    }
 
 
 def opensearch_roles(store: str) -> JSON:
@@ -119,7 +126,15 @@ def opensearch_roles(store: str) -> JSON:
                 "cluster_manage_index_templates",
                 "cluster:admin/component_template/*",
             ],
-            "index_permissions": [],
+            "index_permissions": [
+                {
+                    "index_patterns": patterns(store),
+                    "allowed_actions": [
+                        "indices:admin/mappings/get",
+                        "indices:monitor/settings/get",
+                    ],
+                }
+            ],
         },
     }
 

@@ -360,7 +360,10 @@ def test_a_user_who_may_only_read(
     server, index = secure_elasticsearch_server, new_index()
     monkeypatch.setenv("ES_CA_CERTS", str(server.ca))
     message = message_of(secured(server, index, READER, READER_PASSWORD))
-    assert "refused the credentials (403)" in message
+    assert f"the privilege indices:admin/mappings/get on {index} (granted by " in message
+    assert "view_index_metadata" in message
+    assert "is missing (403)" in message
+    assert "credentials" not in message
     assert "mappings/roles" in message
     assert READER_PASSWORD not in message
 
