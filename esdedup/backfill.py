@@ -476,7 +476,9 @@ def sweep(
     progress = Progress()
     if not deduplicator.store.serial:
         deduplicator.store.refresh()
-        for latest in Backfill(deduplicator, Plan(fields=fields or {})).catch_up():
+        job = Backfill(deduplicator, Plan(fields=fields or {}))
+        progress.arrival_order = job.arrival_order()
+        for latest in job.catch_up():
             progress = latest
             if stopped():
                 return progress

@@ -49,6 +49,9 @@ def test_index_tells_of_dates_that_cannot_be_read(cli: Cli) -> None:
     lines = {line["id"]: line for line in cli.json("index", file)}
     unread = {id_: line.get("unread_date") for id_, line in lines.items()}
     assert unread == {**{f"d{n}": d for n, d in enumerate(dates[:4])}, "d4": None, "dated": None}
+    one = cli.file("one.ndjson", ndjson(articles[1]))
+    assert cli.json("check", one)[0]["unread_date"] == "yesterday"
+    assert "its date cannot be read: yesterday" in cli("check", one).stdout
     shown = cli.json("show", "d4")[0]
     assert "1987-03-03T11:06:57.66" in json.dumps(shown)
 

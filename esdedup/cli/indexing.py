@@ -339,8 +339,11 @@ def _end(tally: Tally, *, strict: bool) -> None:
 def _print_checked(item: Document | Failure, decision: Decision, *, as_json: bool) -> None:
     from esdedup.model import Failure
 
+    # A page may tell its date by itself.
+    unread = None if isinstance(item, Failure) or item.html else item.unread_date
     if as_json:
-        print_json([item.to_json() if isinstance(item, Failure) else decision.to_json()])
+        told = item.to_json() if isinstance(item, Failure) else decision.to_json()
+        print_json([told if unread is None else {**told, "unread_date": unread}])
         return
     out = console()
     if isinstance(item, Failure):
@@ -349,6 +352,8 @@ def _print_checked(item: Document | Failure, decision: Decision, *, as_json: boo
         return
     out.print(styled(title_of(item), "bold"))
     out.print(joined("    ", decision_text(decision)), soft_wrap=True)
+    if unread is not None:
+        out.print(f"    its date cannot be read: {plain(unread)}", soft_wrap=True)
 
 
 def print_failures(failures: Sequence[Failure]) -> None:

@@ -50,7 +50,7 @@ def error_of(body: Any) -> tuple[str, str]:
     """Type and reason of an answer's first sentence."""
     error = body.get("error") if isinstance(body, Mapping) else None
     if isinstance(error, Mapping):
-        return str(error.get("type", "")), str(error.get("reason", ""))
+        return str(error.get("type") or ""), str(error.get("reason") or "")
     return "", str(error or body or "")[:_LONGEST]
 
 

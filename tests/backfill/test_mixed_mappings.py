@@ -71,6 +71,21 @@ class TestMixedMappings:
             TimeOrder(None, by_type["text"]),
         ]
 
+    def test_whichever_index_comes_first(self, newsroom: Newsroom) -> None:
+        """Servers list indices in an order of their own."""
+        documents = articles(20, copies=0.5)
+        for names in (("a", "b"), ("b", "a")):
+            rooms = Newsroom(newsroom.server, f"{newsroom.index}-{names[0]}-*")
+            for type_, name, part in zip(("date", "text"), names, (0, 10), strict=True):
+                index = rooms.index.replace("*", name)
+                rooms.create(mapping_with(type_), index=index)
+                rooms.fill(documents[part : part + 10], index=index)
+            assert rooms.backfill()["documents"] == 20
+            assert rooms.groups() == expected_groups(documents)
+            rooms.names.append(f"esdedup-state-{newsroom.index}-{names[0]}")
+            rooms.index = newsroom.index
+            rooms.drop()
+
     def test_backfill_sweep_and_doctor(self, rooms: Newsroom) -> None:
         documents = articles(60, copies=0.5)
         spread(rooms, documents[:45])
