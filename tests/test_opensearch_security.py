@@ -11,7 +11,7 @@ import pytest
 
 from tests.backfill.newsroom import MAPPING, Newsroom, articles, expected_groups
 from tests.commands import ARTICLES, Cli, ndjson
-from tests.gateway.running import running
+from tests.gateway.running import commanded
 from tests.servers import Server
 from tests.servers.opensearch_security import NoPlugin, start_secured
 
@@ -114,13 +114,13 @@ def test_backfill_of_an_index_that_others_made(secured: Server, tmp_path: Path) 
     did(acting(secured, tmp_path, "desk", "news-*"), "doctor")
 
 
-def test_gateway(secured: Server) -> None:
+def test_gateway(secured: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a caller may is enough for the gateway to enrich, to settle and to fold."""
     index = "news-gate"
     packed = base64.b64encode(f"desk:{PASSWORD}".encode()).decode()
     desk = {"authorization": f"Basic {packed}"}
-    environment = {"ES_CA_CERTS": str(secured.ca)}
-    with running(f"opensearch+{secured.url}", indices=(index,), environment=environment) as gateway:
+    monkeypatch.setenv("ES_CA_CERTS", str(secured.ca))
+    with commanded("--upstream", f"opensearch+{secured.url}", "--index", index) as gateway:
         lines = []
         for article in ARTICLES:
             own = {k: v for k, v in article.items() if k != "id"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import base64
 import json
-import logging
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -14,12 +14,12 @@ from esdedup.errors import StoreError
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from esdedup.service.problems import of_error
-from esdedup.stores import open_store
+from esdedup.stores import bulk, open_store
 from esdedup.stores.bulk import Action
 from esdedup.stores.causes import cause_of, denial_of, told
 from esdedup.stores.cluster import ClusterStore
-from esdedup.stores.connection import ClusterRefused, PrivilegeMissing, Target
-from tests.gateway.running import running
+from esdedup.stores.connection import ClusterRefused, PrivilegeMissing, Target, connect
+from tests.gateway.running import commanded
 from tests.servers import PASSWORD, USERNAME, Server
 from tests.servers.fixtures import READER, READER_PASSWORD
 
@@ -154,9 +154,6 @@ class TestDenials:
         target = Target.parse(
             f"elasticsearch+https://{READER}:{READER_PASSWORD}@localhost:{server.port}/{news}"
         )
-        from esdedup.stores import bulk
-        from esdedup.stores.connection import connect
-
         connection = connect(target)
         try:
             action = Action.of("b", {"index": {"_index": news, "_id": "b"}}, {"text": "x"})
@@ -172,24 +169,18 @@ class TestDenials:
         finally:
             connection.close()
 
-    def test_through_the_gateway(
-        self, secure_elasticsearch_server: Server, news: str, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_through_the_gateway(self, secure_elasticsearch_server: Server, news: str) -> None:
         """Its log tells what the caller lacks."""
-        import base64
-
         packed = base64.b64encode(f"{READER}:{READER_PASSWORD}".encode()).decode()
         reader = {"authorization": f"Basic {packed}"}
-        environment = {"ES_CA_CERTS": str(secure_elasticsearch_server.ca)}
         url = f"elasticsearch+{secure_elasticsearch_server.url}"
-        caplog.set_level(logging.WARNING)
-        with running(url, indices=(news,), environment=environment) as gateway:
+        with commanded("--upstream", url, "--index", news) as gateway:
             document = json.dumps({"text": "one two three four five six"})
             said = gateway.http("PUT", f"/{news}/_doc/b", document, reader)
             assert said.status == 403
-            assert "the privilege indices:" in caplog.text
-            assert f" on {news}" in caplog.text
-            assert "(403)" in caplog.text
+        assert "the privilege indices:" in gateway.told
+        assert f" on {news}" in gateway.told
+        assert "(403)" in gateway.told
 
 
 def test_a_refusal_is_an_error_of_the_store() -> None:
