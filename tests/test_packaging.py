@@ -60,6 +60,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
         "esdedup/py.typed",
         "esdedup/mappings/component-template.json",
         "esdedup/data/gazetteers/world.txt.gz",
+        "esdedup/data/stop_words.txt",
         "esdedup/sample/expected.csv",
         "esdedup/service/page/index.html",
     }
@@ -82,7 +83,7 @@ def test_the_sdist_has_what_tests_and_documentation_need(released: Path) -> None
     (file,) = released.glob("*.tar.gz")
     with tarfile.open(file) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    folders = ("esdedup", "mappings", "tests", "docs", "docker")
+    folders = ("esdedup", "mappings", "tests", "docs", "docker", "requirements")
     assert names >= {name for folder in folders for name in _files(folder)}
     assert names >= {"pyproject.toml", "Makefile", "README.md", "LICENSE", "NOTICE", "CHANGELOG.md"}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from esdedup.errors import EsdedupError
 from esdedup.settings import Settings
+from esdedup.signing import check_settings
 from esdedup.stores import Store, open_store, recorded_settings
 
 _OLDEST_PYTHON = (3, 11)
@@ -110,6 +111,10 @@ def _settings(settings: Settings, recorded: Settings) -> Check:
     changed = [f"{name}={mine[name]}" for name in mine if mine[name] != theirs[name]]
     fingerprint = f"preset {settings.preset}, format {settings.fingerprint_of_format()}"
     detail = f"{fingerprint}; environment changes {', '.join(changed)}" if changed else fingerprint
+    try:
+        check_settings(settings)
+    except EsdedupError as error:
+        return Check("settings", False, f"{detail}; nothing can be signed with them", str(error))
     return Check("settings", True, detail)
 
 

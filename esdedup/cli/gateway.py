@@ -199,8 +199,11 @@ def _settings(preset: str | None, file: Path | None, values: list[str] | None) -
     if preset is None and file is None and not values:
         return None
     from esdedup.settings import Settings
+    from esdedup.signing import check_settings
 
-    return Settings.load(preset=preset, file=file, flags=assignments(values, "--set"))
+    loaded = Settings.load(preset=preset, file=file, flags=assignments(values, "--set"))
+    check_settings(loaded)
+    return loaded
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -85,7 +85,7 @@ def read_parquet(source: Source, fields: FieldMap) -> Items:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        yield failure(source.name, "Parquet needs one more package: pip install 'esdedup[parquet]'")
+        yield failure(source.name, "Parquet needs one more package: pip install pyarrow")
         return
     try:
         with _seekable(source.stream) as stream:

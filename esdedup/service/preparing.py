@@ -14,7 +14,7 @@ from esdedup.model import Document, Failure
 from esdedup.readers.records import FieldMap, failure, to_document
 from esdedup.service.metrics import Metrics
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
+from esdedup.signing import Signed, check_settings, prepare
 from esdedup.workers import Workers
 
 _FIELDS = FieldMap()
@@ -53,6 +53,7 @@ class Preparing:
     """
 
     def __init__(self, settings: Settings, count: int, metrics: Metrics) -> None:
+        check_settings(settings)
         self.settings = settings
         self._metrics = metrics
         self._free: queue.SimpleQueue[Workers[Signed | Failure]] = queue.SimpleQueue()

@@ -392,7 +392,7 @@ def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
     if _is_about_media_type(body):
         return StoreError(
             f"{target.shown} speaks an older version than the installed client: "
-            "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
+            "`pip install 'elasticsearch<9'` for an Elasticsearch 8 server"
         )
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
 
