@@ -12,7 +12,7 @@ UV      = UV_SYSTEM_CERTS=1 $(BIN)/uv --quiet
 INSTALL = $(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
 LOCK    = $(UV) pip compile --universal --python-version 3.11 --generate-hashes \
-	--annotation-style line --custom-compile-command 'make upgrade'
+	--annotation-style line --custom-compile-command 'make upgrade' $(FRESH)
 # Each file leaves out what those before it have, so that no two of them disagree.
 without = $(foreach file,$(1),-c requirements/$(file).txt \
 	$$(sed -n 's/^\([a-z0-9.-]*\)==.*/--no-emit-package \1/p' requirements/$(file).txt))
@@ -85,8 +85,10 @@ test-newest: $(BUILD)  ## the whole suite with the newest release of everything,
 	$(NEWEST)/bin/python -m pytest -n 2 -m "not servers" --ignore tests/test_requirements.py
 	$(NEWEST)/bin/python -m pytest -m servers
 
-upgrade: LOCK += --upgrade
-lock upgrade: $(BUILD)  ## requirements/ for what pyproject.toml says; `upgrade`: of the newest releases
+upgrade:  ## requirements/ with the newest releases that pyproject.toml allows
+	$(MAKE) lock FRESH=--upgrade
+
+lock: $(BUILD)  ## requirements/ in step with pyproject.toml; what still fits stays
 	$(LOCK) --group build -o requirements/build.txt
 	$(LOCK) pyproject.toml --extra serve -c requirements/build.txt -o requirements/run.txt
 	$(LOCK) pyproject.toml --extra parquet --extra eval --extra dev $(call without,build run) \
