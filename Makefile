@@ -80,7 +80,7 @@ docs: $(DOCS)  ## the documentation as a site in site/, which loads nothing from
 
 NEWEST  = $(VENV)-newest
 test-newest: $(BUILD)  ## the whole suite with the newest release of everything, in $(VENV)-newest
-	$(UV) venv --clear $(NEWEST)
+	$(UV) venv --clear --python $(BIN)/python $(NEWEST)
 	$(UV) pip install --python $(NEWEST)/bin/python --upgrade -e '.[serve,parquet,eval,dev]'
 	$(NEWEST)/bin/python -m pytest -n 2 -m "not servers" --ignore tests/test_requirements.py
 	$(NEWEST)/bin/python -m pytest -m servers
