@@ -19,7 +19,8 @@ from typing import Any
 from esdedup.errors import InputError, StoreError
 from esdedup.model import JSON, Decision, Document, Failure
 from esdedup.pipeline import Deduplicator, empty_signature
-from esdedup.readers.records import FieldMap, moment, to_document
+from esdedup.readers.dates import UnreadDates, moment
+from esdedup.readers.records import FieldMap, to_document
 from esdedup.signing import Signed, prepare
 from esdedup.stores import Record, bodies
 from esdedup.stores.existing import (
@@ -80,6 +81,9 @@ class Progress:
     passes: int = 0
     resumed: bool = False
     failures: dict[str, str] = field(default_factory=dict)  # refused by the server: id -> reason
+    unread_dates: UnreadDates = field(default_factory=UnreadDates)
+    # Indices read in the order of arrival, and why they cannot be sorted by time.
+    arrival_order: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> JSON:
         return {
@@ -89,6 +93,8 @@ class Progress:
             "passes": self.passes,
             "resumed": self.resumed,
             "failures": dict(self.failures),
+            "unread_dates": self.unread_dates.to_json(),
+            "arrival_order": dict(self.arrival_order),
         }
 
 
@@ -101,8 +107,10 @@ class Preview:
     sampled: int
     without_text: int
     without_date: int
+    unread_dates: UnreadDates
     fields: dict[str, str]
     time_field: str | None
+    arrival_order: dict[str, str]
     example: str = ""
 
     def to_json(self) -> JSON:
@@ -112,8 +120,10 @@ class Preview:
             "sampled": self.sampled,
             "without_text": self.without_text,
             "without_date": self.without_date,
+            "unread_dates": self.unread_dates.to_json(),
             "fields": self.fields,
             "time_field": self.time_field,
+            "arrival_order": self.arrival_order,
             "example": self.example,
         }
 
@@ -144,7 +154,7 @@ class Backfill:
         self._plan = replace(plan, fields={**self.index.told_fields(), **plan.fields})
         self._names = FieldMap(self._plan.fields)
         self._mapped = self.index.mapped()
-        self._time = self.index.time_field(self._mapped, self._names.names("published"))
+        self._orders = self.index.orders(self._names.names("published"))
         self._sleep = sleep
         self._filters = self._time_filters()
 
@@ -160,16 +170,29 @@ class Backfill:
                 break
         read = [self.document(hit) for hit in sample[:_SAMPLE]]
         texts = [d for d in read if isinstance(d, Document)]
+        unread = UnreadDates()
+        for document in texts:
+            unread.add(document.id, document.unread_date)
         return Preview(
             documents=self.index.count(every_query()),
             unsigned=self.index.count(query),
             sampled=len(read),
             without_text=len(read) - len(texts),
             without_date=sum(d.published is None for d in texts),
+            unread_dates=unread,
             fields=self._used_names(sample[:_SAMPLE]),
-            time_field=self._time.name if self._time else None,
+            time_field=self._orders[0].time.name if self._orders[0].time else None,
+            arrival_order=self.arrival_order(),
             example=next((d.reason for d in read if isinstance(d, Failure)), ""),
         )
+
+    def arrival_order(self) -> dict[str, str]:
+        return self.index.without_time(self._names.names("published"))
+
+    @property
+    def _time(self) -> TimeField | None:
+        """The field that all articles are read in the order of, where there is one."""
+        return self._orders[0].time if len(self._orders) == 1 else None
 
     def _used_names(self, hits: Sequence[JSON]) -> dict[str, str]:
         """Which of the names each of our fields was found under, in this sample."""
@@ -199,7 +222,7 @@ class Backfill:
         if self._plan.fields or any(list(found) != [ours] for ours, found in names.items()):
             self.index.record_names(self._plan.fields, names)
         run = self._join_run()
-        progress = Progress(total=self._count())
+        progress = Progress(total=self._count(), arrival_order=self.arrival_order())
         state = self._resume(run, progress)
         yield from self._passes(run["started"], progress, state)
         self._finish(run, state)
@@ -207,7 +230,8 @@ class Backfill:
     def catch_up(self) -> Iterator[Progress]:
         """Only what has no place yet, seen first now; nothing is recorded."""
         now = time.time_ns() // 1000
-        yield from self._passes(now, Progress(total=self._count()), None)
+        progress = Progress(total=self._count(), arrival_order=self.arrival_order())
+        yield from self._passes(now, progress, None)
 
     def _passes(
         self, first_seen: int, progress: Progress, state: JSON | None
@@ -273,6 +297,7 @@ class Backfill:
         for record in written:
             decision = relinked.get(record.document.id, record.decision)
             progress.roles[decision.role] += 1
+            progress.unread_dates.add(record.document.id, record.document.unread_date)
         progress.done += len(ids)
         progress.relinked += len(set(relinked) - ids)
 
@@ -336,21 +361,28 @@ class Backfill:
         if self._plan.throttle:  # short steps, not a burst every minute
             size = max(1, min(size, round(self._plan.throttle)))
         names = [name for field_ in ours for name in self._names.names(field_)]
+        # Anew for every pass: an index may have come with other types.
+        self._orders = self.index.orders(self._names.names("published"))
         return self.index.pages(
-            query, size=size, source=[*names, "dedup"], time=self._time, part=self._plan.part
+            query, size=size, source=[*names, "dedup"], orders=self._orders, part=self._plan.part
         )
 
     def _time_filters(self) -> list[JSON]:
         plan = self._plan
         if plan.since is None and plan.until is None:
             return []
-        if self._time is None or not self._time.is_date:
-            wanted = ", ".join(self._names.names("published"))
+        names = self._names.names("published")
+        others = self.index.other_types(names)
+        times = dict.fromkeys(order.time for order in self._orders if order.time is not None)
+        if others or not times:
+            found = "; ".join(f"in {index} {what}" for index, what in others.items())
             raise InputError(
-                f"--since and --until need a field of type date (looked for {wanted}); name it: "
+                "--since and --until need a field of type date (looked for "
+                f"{', '.join(names)}{f'; {found}' if found else ''}); name it: "
                 "--field published=NAME"
             )
-        return [self._time.range(plan.since, plan.until)]
+        ranges = [time.range(plan.since, plan.until) for time in times]
+        return [{"bool": {"should": ranges, "minimum_should_match": 1}}]
 
     def _count(self) -> int:
         """Of this part, roughly: a hash cuts evenly."""
@@ -444,7 +476,9 @@ def sweep(
     progress = Progress()
     if not deduplicator.store.serial:
         deduplicator.store.refresh()
-        for latest in Backfill(deduplicator, Plan(fields=fields or {})).catch_up():
+        job = Backfill(deduplicator, Plan(fields=fields or {}))
+        progress.arrival_order = job.arrival_order()
+        for latest in job.catch_up():
             progress = latest
             if stopped():
                 return progress

@@ -6,13 +6,13 @@ taken back leaves the groups that there would be without it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from esdedup.corrections import Correction, Corrections, Kind
+from esdedup.encoding import parse_json
 from esdedup.errors import Contradiction, InputError, StoreError, UnknownDocument
 from esdedup.keeping import order_for
 from esdedup.linking import settle
@@ -115,7 +115,7 @@ def import_lines(deduplicator: Deduplicator, lines: Iterable[str], *, ahead: boo
         if not line.strip():
             continue
         try:
-            read.append((f"line {number}", Correction.from_json(json.loads(line))))
+            read.append((f"line {number}", Correction.from_json(parse_json(line))))
         except (ValueError, InputError) as error:
             refused[f"line {number}"] = str(error)
     taken: list[Correction] = []

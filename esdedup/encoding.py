@@ -1,4 +1,4 @@
-"""JSON for the wire: quick, and as tolerant as what callers send."""
+"""JSON for the wire: quick, and as tolerant as what callers send; with a limit to its depth."""
 
 from __future__ import annotations
 
@@ -7,6 +7,43 @@ from typing import Any
 
 import numpy as np
 import orjson
+
+# Lists and objects inside each other, the outermost one included. Everything behind the readers
+# may recurse that far: pickle ends at 490 levels, orjson writes 254, OpenSearch takes 20 lists.
+MAX_DEPTH = 200
+_NESTING = (dict, list, tuple)
+TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+
+
+class TooDeep(ValueError):
+    """Lists and objects inside each other, more than `MAX_DEPTH` of them."""
+
+    def __init__(self) -> None:
+        super().__init__(TOO_DEEP)
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a value is nested deeper than `MAX_DEPTH`; walks level by level, never recurses."""
+    level = [value] if isinstance(value, _NESTING) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return False
+        inner: list[Any] = []
+        for item in level:
+            inner += item.values() if isinstance(item, dict) else item
+        level = [item for item in inner if isinstance(item, _NESTING)]
+    return bool(level)
+
+
+def parse_json(text: str | bytes, **options: Any) -> Any:
+    """`json.loads` for what others send; `TooDeep`, a ValueError, for a value nested too deeply."""
+    try:
+        value = json.loads(text, **options)
+    except RecursionError:
+        raise TooDeep from None
+    if is_too_deep(value):
+        raise TooDeep
+    return value
 
 
 class Ready:
@@ -65,7 +102,10 @@ def decoded(answer: bytes) -> Any:
             return orjson.loads(answer)
         except orjson.JSONDecodeError:  # of NaN and halves of surrogate pairs too
             pass
-    return json.loads(answer)
+    try:
+        return json.loads(answer)
+    except RecursionError:  # orjson reads 1,024 levels, and the engines keep 1,000 of a document
+        return orjson.loads(answer)
 
 
 def _has_long_number(answer: bytes) -> bool:

@@ -13,6 +13,7 @@ EsdedupError
 └── StoreError             the store refused or could not do something
     ├── StoreMissing       there is none yet, and reading does not make one
     ├── StoreUnprepared    articles are there, our fields are not: `esdedup backfill`
+    ├── UnsupportedVersion the server is too old
     ├── StoreUnavailable   it may work later (disk full, locked, no connection)
     └── StoreCorrupt       it will not work before someone mends it
 
@@ -85,6 +86,10 @@ class StoreMissing(StoreError):
 
 class StoreUnprepared(StoreError):
     """Articles are there without our fields: nothing could be folded."""
+
+
+class UnsupportedVersion(StoreError):
+    """The server is older than the versions that esdedup works with."""
 
 
 class StoreUnavailable(StoreError):

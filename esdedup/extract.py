@@ -20,8 +20,9 @@ from urllib.parse import urljoin, urlsplit
 
 from esdedup.errors import ExtractionError
 from esdedup.model import Document
+from esdedup.readers.dates import moment
 from esdedup.readers.encodings import decode, looks_binary
-from esdedup.readers.records import clean, language, moment, url_id
+from esdedup.readers.records import clean, language, url_id
 from esdedup.settings import Settings
 
 HtmlElement = Any  # lxml brings no types

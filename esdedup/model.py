@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from esdedup.encoding import TOO_DEEP, is_too_deep
 from esdedup.errors import DocumentError
 from esdedup.numbers import NumberChange, NumberContext, WrittenNumbers, written
 
@@ -21,6 +22,9 @@ Hashes32 = NDArray[np.uint32]
 # An id travels as Elasticsearch `_id`, which takes at most 512 bytes.
 MAX_ID_BYTES = 512
 
+# What is said of a document whose fields are deeper than `encoding.MAX_DEPTH`.
+NESTED = f"a field is {TOO_DEEP}; flatten it or leave it out"
+
 _DOCUMENT_FIELDS = ("id", "title", "text", "url", "source", "lang", "published", "html")
 
 
@@ -30,7 +34,8 @@ class Document:
 
     `text` is the body, or `html` the page that it is still to be extracted from. `published`
     without a time zone is UTC; `lang` is a code (`tr`), guessed where it is missing; `extra` holds
-    all other fields, which are kept with the article. An id has at most 512 bytes.
+    all other fields, which are kept with the article and are at most 200 levels deep. An id has at
+    most 512 bytes.
     """
 
     id: str
@@ -50,6 +55,8 @@ class Document:
             if value and (clean := well_formed(value)) is not value:
                 object.__setattr__(self, name, clean)
         if self.extra:
+            if is_too_deep(dict(self.extra)):
+                raise DocumentError(self.id, NESTED)
             object.__setattr__(self, "extra", _well_formed_values(self.extra))
         if self.published is not None and self.published.tzinfo is None:
             object.__setattr__(self, "published", parse_time(self.published))
@@ -58,6 +65,12 @@ class Document:
         """Sent between processes as plain values: half the cost of sending the object."""
         values = (self.id, self.title, self.text, self.url, self.source, self.lang)
         return Document, (*values, self.published, self.html, self.extra)
+
+    @property
+    def unread_date(self) -> str | None:
+        """A date that the readers could not read, as it was written; None where there is none."""
+        written = self.extra.get("published_raw") if self.published is None else None
+        return None if written is None else str(written)[:100]
 
     def to_json(self) -> JSON:
         """Fields that are set, extra fields beside them, dates as ISO 8601."""
@@ -335,6 +348,11 @@ def _well_formed_values(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_well_formed_values(k): _well_formed_values(v) for k, v in value.items()}
     return [_well_formed_values(v) for v in value] if isinstance(value, list) else value
+
+
+def without_deep(fields: Mapping[str, Any]) -> JSON:
+    """Stored fields without those that other programs nested too deeply for us."""
+    return {name: value for name, value in fields.items() if not is_too_deep([value])}
 
 
 def _check_id(id_: str) -> None:

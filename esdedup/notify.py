@@ -16,11 +16,12 @@ import hashlib
 import json
 import queue
 import random
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -220,16 +221,25 @@ def _end_last_line(path: Path) -> None:
 class Address:
     """The one address that is asked; credentials in it become a header and are never shown."""
 
-    url: str
-    authorization: str | None = None
+    url: str = field(repr=False)
+    authorization: str | None = field(default=None, repr=False)
 
     @classmethod
     def parse(cls, text: str) -> Address:
-        parts = urlsplit(text)
         try:
+            parts = urlsplit(text)
             host, port = parts.hostname, parts.port
-        except ValueError as error:
-            raise InputError(f"--notify: {error}; write http://HOST/PATH") from error
+            (host or "").encode("idna")
+        except ValueError:  # its text may hold a part of a password
+            raise InputError(
+                "--notify: the address names no host and port; write http://HOST:PORT/PATH, and / "
+                "as %2F in a user or a password"
+            ) from None
+        if not re.fullmatch("[!-~]+", text):
+            raise InputError(
+                "--notify: the address has a blank, a control character or a letter beyond ASCII; "
+                "write it as %20 and the like"
+            )
         if parts.scheme not in ("http", "https") or not host:
             raise InputError(
                 f"--notify takes a file, - or an http(s) address, not one of {parts.scheme!r}"
@@ -244,8 +254,9 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """Without the query, which may hold a secret."""
-        return self.url.partition("?")[0]
+        """The host alone: the path and the query of a webhook may be all of its secret."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc}"
 
 
 class Refused(Exception):

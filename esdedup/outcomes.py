@@ -24,9 +24,12 @@ class Outcome:
     decision: Decision
     status: Status
     failure: Failure | None = None
+    unread_date: str | None = None  # see `Document.unread_date`
 
     def to_json(self) -> JSON:
         out = {**self.decision.to_json(), "status": self.status}
+        if self.unread_date is not None:
+            out["unread_date"] = self.unread_date
         return out if self.failure is None else {**out, "failure": self.failure.to_json()}
 
 
@@ -43,14 +46,15 @@ class Written:
         id_ = id_of(item)
         if failure := self.failures.get(id_):
             return Outcome(unprocessed(failure), "failed", failure)
+        unread = item.document.unread_date if isinstance(item, Signed) else None
         if id_ not in self.decided:
-            return Outcome(self.there[id_].decision, "unchanged")
+            return Outcome(self.there[id_].decision, "unchanged", unread_date=unread)
         status: Status = "dropped"
         if id_ in self.stored:
             status = "changed" if id_ in self.there else "new"
         elif id_ in self.there:
             status = "unchanged"  # as it was, in a place that settling changed
-        return Outcome(self.decided[id_], status)
+        return Outcome(self.decided[id_], status, unread_date=unread)
 
 
 def id_of(item: Signed | Failure) -> str:

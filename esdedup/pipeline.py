@@ -15,7 +15,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from esdedup import statistics
 from esdedup.clustering.place import decide_alone, place, undecided, without_page
 from esdedup.corrections import Places
 from esdedup.errors import EsdedupError
@@ -25,7 +24,14 @@ from esdedup.linking import Questions, places_of, probes_of, settle
 from esdedup.model import Candidate, Decision, Document, Failure, Order, Signature
 from esdedup.outcomes import Outcome, Written, id_of, refused, unprocessed
 from esdedup.settings import Settings
-from esdedup.signing import Signed, joined, prepare, prepare_apart, prepare_to_ask
+from esdedup.signing import (
+    Signed,
+    check_settings,
+    joined,
+    prepare,
+    prepare_apart,
+    prepare_to_ask,
+)
 from esdedup.stores import Probe, Record, Store, open_store
 from esdedup.stream import SMALLEST_BATCH, Steps, Stream
 
@@ -57,10 +63,12 @@ class Deduplicator:
         mode: Literal["write", "read"] = "write",
     ) -> Self:
         """With the store behind a URL; `open_store` has what it may be. Without one: in memory."""
+        if mode == "write" and settings is not None:
+            check_settings(settings)  # before a store is made that nothing can be added to
         opened = cls(open_store(url, settings, mode=mode))
         try:
             if mode == "write":
-                statistics.check(opened.settings)
+                check_settings(opened.settings)
         except EsdedupError:
             opened.close()
             raise
@@ -212,16 +220,22 @@ class Deduplicator:
         return changed
 
     def retry(self) -> Iterator[Outcome]:
-        """Work off the quarantine: what succeeds now is indexed and leaves it."""
-        for failure in self.store.quarantined():
-            if failure.final or failure.document is None:
-                continue
-            (item,) = prepare([failure.document], self.settings)
-            with self.store.transaction():
-                if isinstance(item, Signed) and item.document.id != failure.id:
-                    self.store.delete([failure.id])  # it was kept under a makeshift id
-                outcomes = self.write([item])
-            yield from outcomes
+        """Work off the quarantine: what succeeds now is indexed and leaves it.
+
+        Pages are read in a worker process, under the limits that they may be there for.
+        """
+        from esdedup.workers import Workers
+
+        with Workers(1, prepare, self.settings) as pool:
+            for failure in self.store.quarantined():
+                if failure.final or failure.document is None:
+                    continue
+                ((item,),) = pool.map([failure.document])
+                with self.store.transaction():
+                    if isinstance(item, Signed) and item.document.id != failure.id:
+                        self.store.delete([failure.id])  # it was kept under a makeshift id
+                    outcomes = self.write([item])
+                yield from outcomes
 
     # --- one batch ---------------------------------------------------------------------------
 
@@ -233,6 +247,7 @@ class Deduplicator:
     ) -> Iterator[list[Signed | Failure]]:
         from esdedup.workers import Workers, growing
 
+        check_settings(self.settings)
         with Workers(workers, sign, self.settings, joined) as pool:
             whole = self.settings.batch
             chunks = pool.map(documents, whole, first=_FIRST_BATCH)

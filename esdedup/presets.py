@@ -102,6 +102,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset_values(name: str) -> dict[str, Any]:
-    if name not in PRESETS:
-        raise SettingsError(f"unknown preset {name!r}; known are: {', '.join(PRESETS)}")
+    if not isinstance(name, str) or name not in PRESETS:
+        raise SettingsError(f"unknown preset {str(name)[:80]!r}; known are: {', '.join(PRESETS)}")
     return {"preset": name, **PRESETS[name]}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from esdedup import statistics
 from esdedup.errors import ExtractionError
 from esdedup.failures import failure
 from esdedup.methods import exact, method
@@ -26,6 +27,15 @@ class Signed:
 
     document: Document
     signature: Signature
+
+
+def check_settings(settings: Settings) -> None:
+    """Raise now what signing would raise with every document: missing statistics or models."""
+    statistics.check(settings)
+    for name in settings.methods:
+        module = method(name)
+        if hasattr(module, "check"):
+            module.check(settings)
 
 
 def prepare(

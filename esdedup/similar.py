@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from esdedup.errors import SettingsError
+from esdedup.errors import QueryError, SettingsError
 from esdedup.few_topics import topics_of_few
 from esdedup.methods import simhash
 from esdedup.model import (
@@ -173,6 +173,8 @@ def _own(item: Signed, store: Store) -> _Own:
 def _similar(
     own: _Own, store: Store, size: int, window: timedelta | None, explain: bool
 ) -> SimilarNews:
+    if window is not None and window <= timedelta(0):
+        raise QueryError(f"window is {window}; it must be longer than nothing")
     settings = store.settings
     span = EVER if window is None else window // timedelta(microseconds=1)
     if settings.similar_by == "simhash":

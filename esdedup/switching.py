@@ -21,7 +21,7 @@ from esdedup.methods import method as find_method
 from esdedup.model import JSON, Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
+from esdedup.signing import Signed, check_settings, prepare
 from esdedup.stores.added import Added, AddedFields, AddedRows, Addition, Waiting
 from esdedup.workers import Workers
 
@@ -52,15 +52,13 @@ class SwitchOn:
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """`deduplicator` is open with the settings of the store, `settings` are those to come."""
-        from esdedup import statistics
-
         find_method(method)
         recorded = deduplicator.settings
         place = "the store"
         replace(settings, methods=recorded.methods).check_against(recorded.shaping(), store=place)
         if method in recorded.methods:
             settings.check_against(recorded.shaping(), store=place)
-        statistics.check(settings)
+        check_settings(settings)
         self._deduplicator = deduplicator
         self._method = method
         self._settings = settings

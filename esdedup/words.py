@@ -1,8 +1,8 @@
 """What is known of words: stop words, stems, and how rare each is in its language.
 
-Everything is fixed and comes with installed packages, so that keys are the same on every
-machine: stop words from spaCy's language data, stems by Snowball, rarity from `wordfreq`, or from
-statistics of one's own corpus. A language is read on first use. Words reach the methods as
+Everything is fixed, so that keys are the same on every machine: stop words from a list of our own
+(`tests/docs/stop_words.py` made it), stems by Snowball, rarity from `wordfreq`, or from statistics
+of one's own corpus. A language is read on first use. Words reach the methods as
 numbers: `terms` gives every word of a batch the number of its stem, and asks for the word itself
 only where it was not seen before.
 """
@@ -10,13 +10,10 @@ only where it was not seen before.
 from __future__ import annotations
 
 import hashlib
-import re
-import runpy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,8 +43,6 @@ _STEMMERS = {
 # Codes that the packages know by another name.
 _ALIASES = {"no": "nb", "iw": "he", "in": "id", "cmn": "zh"}
 
-_APOSTROPHES = re.compile("['’‘]")
-
 
 class Term(NamedTuple):
     """A word as the methods see it: its stem, how rare that is, whether the word says nothing."""
@@ -74,7 +69,7 @@ class Language:
 def primary(code: str | None) -> str:
     """`en` of `en-GB` or `EN_us`; empty where there is no language."""
     first = (code or "").replace("_", "-").split("-")[0].strip().lower()
-    usable = first.isascii() and first.isalpha() and len(first) <= 3  # it becomes a file name
+    usable = first.isascii() and first.isalpha() and len(first) <= 3  # as in every list
     return _ALIASES.get(first, first) if usable else ""
 
 
@@ -92,15 +87,14 @@ def is_known(code: str | None) -> bool:
 
 
 def _stop_words(code: str) -> frozenset[str]:
-    """Read as a file of its own: importing spaCy takes a second, its word lists nothing."""
-    package = find_spec("spacy")
-    if not code or package is None or package.origin is None:
-        return frozenset()
-    file = Path(package.origin).parent / "lang" / code / "stop_words.py"
-    listed = runpy.run_path(str(file))["STOP_WORDS"] if file.is_file() else ()
-    # A text has the words don and t where it says don't; so has the list.
-    parts = (_APOSTROPHES.split(fold(word)) for word in listed)
-    return frozenset(part for word in parts for part in word if part)
+    return frozenset(_stop_word_lists().get(code, "").split())
+
+
+@cache
+def _stop_word_lists() -> dict[str, str]:
+    """The words by language, in one row."""
+    text = files("esdedup").joinpath("data/stop_words.txt").read_text("utf-8")
+    return dict(line.split("\t") for line in text.rstrip("\n").split("\n"))
 
 
 def _rarities(code: str, stem: Callable[[str], str]) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """Worker processes: documents out, results back in order, and one bad page costs only itself.
 
-A chunk that overruns the time limit, or whose worker dies or runs out of memory, is run again
-document by document; the guilty one becomes a `Failure` that can be retried, the others go on.
+A page is a job of its own: one that overruns its time limit, or whose worker dies or runs out of
+memory, becomes a `Failure` that can be retried, and is not tried twice. Texts are worked on
+together; where that goes wrong they are run again one by one. The others go on.
 
 Workers come from a fork server: a clean process without threads that has loaded the packages
 once, so that a worker starts in milliseconds, again after each one that had to be stopped, and
@@ -20,7 +21,7 @@ from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, overload
@@ -33,13 +34,15 @@ from esdedup.settings import Settings
 R = TypeVar("R")
 S = TypeVar("S")
 Function = Callable[[list[Document], Settings], list[R]]
-# Results before they are joined with their documents; and these, or the promise of them, or
-# nothing yet: to be worked out here when it is their turn.
+# Results before they are joined with their documents; the promise of them, with the documents;
+# and either, or nothing yet: to be worked out here when it is their turn.
 _Results = list[Any]
-_Running = _Results | Future[_Results] | None
+_Shares = tuple[tuple[list[Document], Future[_Results]], ...]
+_Running = _Results | _Shares | None
 
 # A page takes about 30 ms and a ready text 0.5 ms: either chunk is a quarter of a second of work,
-# long against the cost of sending it, short against the time limit of one page.
+# long against the cost of handing it on, short against the time limit. Texts are sent together, a
+# page alone, which costs it half a millisecond.
 TEXT_CHUNK = 256
 PAGE_CHUNK = 8
 # Small chunks of texts at the beginning that are worked on here: the workers, for which the fork
@@ -120,6 +123,7 @@ class Workers(Generic[R]):
         self._settings = settings
         self._join = join
         self._pool: Any = None
+        self._has_pages = False  # what workers load at their start
         self._breaks = 0
 
     def __enter__(self) -> Self:
@@ -163,16 +167,17 @@ class Workers(Generic[R]):
             while under_way:
                 yield self._finish(*under_way.popleft())
         finally:
-            for _, job in under_way:
-                if isinstance(job, Future):
-                    job.cancel()
+            for _, running in under_way:
+                for _, promised in running if isinstance(running, tuple) else ():
+                    promised.cancel()
 
     def _due(self, under_way: int, first: _Running, ahead: int) -> bool:
         if first is None:
             return under_way > ahead
-        if not isinstance(first, Future):
+        if not isinstance(first, tuple):
             return True
-        return under_way >= 2 * self._count or (first.done() and under_way > ahead)
+        is_done = all(job.done() for _, job in first)
+        return under_way >= 2 * self._count or (is_done and under_way > ahead)
 
     def _begin(self, part: _Chunk) -> _Running:
         documents = part.documents
@@ -180,29 +185,27 @@ class Workers(Generic[R]):
             return []
         if self._count == 0 or (self._count == 1 and not part.has_pages):
             return _run_here(self._function, documents, self._settings)
-        return self._schedule(documents)
+        self._has_pages |= part.has_pages
+        return tuple((share, self._schedule(share)) for share in _shares(documents))
 
     def _schedule(self, documents: list[Document]) -> Future[_Results]:
         if self._pool is not None and not self._pool.active:
             self._replace_pool()
         if self._pool is None:
-            pages = any(document.html is not None for document in documents)
-            self._pool = _start_pool(self._count, self._function, self._settings, pages)
-        future: Future[_Results] = self._pool.schedule(
-            _work, args=(documents,), timeout=self._settings.page_seconds
-        )
+            self._pool = _start_pool(self._count, self._function, self._settings, self._has_pages)
+        future: Future[_Results] = self._pool.schedule(_work, args=(documents,))
         return future
 
-    def _finish(self, part: _Chunk, job: _Running) -> list[R | Failure]:
-        documents = part.documents
-        if job is None:
-            job = _run_here(self._function, documents, self._settings)
-        if not isinstance(job, Future):
-            return part.merged(job, self._join)
+    def _finish(self, part: _Chunk, running: _Running) -> list[R | Failure]:
+        if running is None:
+            running = _run_here(self._function, part.documents, self._settings)
+        if isinstance(running, tuple):
+            running = [done for share in running for done in self._finish_share(*share)]
+        return part.merged(running, self._join)
+
+    def _finish_share(self, documents: list[Document], job: Future[_Results]) -> _Results:
         done = self._result(job, documents)
-        if done is None:
-            done = self._one_by_one(documents)
-        return part.merged(done, self._join)
+        return self._one_by_one(documents) if done is None else done
 
     def _one_by_one(self, documents: list[Document]) -> _Results:
         """Each document alone, so that the guilty one is found; a few at a time."""
@@ -221,16 +224,13 @@ class Workers(Generic[R]):
         """What the job gave, a failure if one document broke it; None if it is to be run again."""
         from pebble import ProcessExpired
 
-        settings = self._settings
         try:
             done = job.result(timeout=self._patience())
         except TimeoutError:
-            if not job.done():  # not the job's limit but our patience
-                self._replace_pool(stuck=True)
-                return None
-            reason = f"it took longer than {settings.page_seconds:g} s (page_seconds)"
+            self._replace_pool(stuck=True)
+            return None
         except ProcessExpired as error:
-            reason = _death(error.exitcode, settings)
+            reason = _death(error.exitcode, self._settings)
         except (BrokenProcessPool, CancelledError):  # cancelled with the pool it was given to
             self._replace_pool()
             return None
@@ -240,8 +240,8 @@ class Workers(Generic[R]):
         return [failure(documents[0], reason)] if len(documents) == 1 else None
 
     def _patience(self) -> float:
-        """Longer than everything before a job can take: every chunk, and stopping its worker."""
-        return (self._settings.page_seconds + 5) * (2 * self._count + 2) + _PATIENCE_SECONDS
+        """Longer than everything before a job can take: every page of two chunks a worker."""
+        return (self._settings.page_seconds + 1) * (2 * PAGE_CHUNK + 2) + _PATIENCE_SECONDS
 
     def _replace_pool(self, *, stuck: bool = False) -> None:
         """Drop a broken pool; the next job starts another, jobs of the old one are run again."""
@@ -271,15 +271,24 @@ def growing(first: int, last: int) -> Iterator[int]:
 
 
 def _chunks(items: Iterable[Document | Failure], sizes: Iterator[int]) -> Iterator[_Chunk]:
-    """Parts of so many texts or `PAGE_CHUNK` pages, or a mixture of that weight."""
+    """Parts of so many texts or at most `PAGE_CHUNK` pages, or a mixture of that weight."""
     part, size = _Chunk(), next(sizes)
     for item in items:
-        part.add(item, max(1, size // PAGE_CHUNK))
+        part.add(item, -(-size // PAGE_CHUNK))
         if part.weight >= size or part.size >= _CHUNK_BYTES:
             yield part
             part, size = _Chunk(), next(sizes)
     if part.items:
         yield part
+
+
+def _shares(documents: list[Document]) -> Iterator[list[Document]]:
+    """Each page alone, for a limit of its own; the texts between two pages together."""
+    for is_page, run in groupby(documents, lambda document: document.html is not None):
+        if is_page:
+            yield from ([page] for page in run)
+        else:
+            yield list(run)
 
 
 def _size(document: Document) -> int:
@@ -332,6 +341,9 @@ _job: _Job | None = None
 
 def _prepare(function: Function[Any], settings: Settings) -> None:
     global _job  # noqa: PLW0603 - a worker process is told once what it is for
+    # The system ends the worker. A handler in Python would wait for the end of a call into C.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     collect_less_often()
     has = _address_space()
     allowed = settings.worker_megabytes * 1_000_000
@@ -348,14 +360,14 @@ def collect_less_often() -> None:
 
 
 def _work(documents: list[Document]) -> list[Any]:
-    """One chunk under the memory limit.
+    """One share under the limits of time and memory.
 
     Out of memory, the worker leaves: what it holds may stay allocated and fail the next page.
     """
     if _job is None:
         raise RuntimeError("the worker was not prepared")
     try:
-        with _memory_limit(_job.memory):
+        with _time_limit(_job.settings.page_seconds), _memory_limit(_job.memory):
             return _run(_job.function, documents, _job.settings)
     except MemoryError:
         os._exit(_OUT_OF_MEMORY)
@@ -367,6 +379,16 @@ def _address_space() -> int | None:
     if not statm.exists():
         return None
     return int(statm.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Past it, the worker ends by SIGALRM, whatever it is at."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @contextmanager
@@ -419,6 +441,8 @@ def _run_here(
 def _death(exit_code: int, settings: Settings) -> str:
     if exit_code == _OUT_OF_MEMORY:
         return f"it needed more than {settings.worker_megabytes} MB of memory (worker_megabytes)"
+    if exit_code == -signal.SIGALRM:
+        return f"it took longer than {settings.page_seconds:g} s (page_seconds)"
     if exit_code < 0:
         return f"its worker process was killed by signal {-exit_code}"
     return f"its worker process died with exit code {exit_code}"

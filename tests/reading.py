@@ -17,6 +17,13 @@ PAGE = b"<html><body><p>Hello</p></body></html>"
 TURKISH = "Şişli'de çıkan yangında ölenlerin sayısı yükseldi, dün akşam söndürüldü."
 
 
+def deep(depth: int, kind: type = list, field: str = "x", **record: Any) -> str:
+    """A JSON object with this field of so many lists, or objects, inside each other."""
+    start, end = ("[", "]") if kind is list else ('{"a":', "}")
+    value = start * depth + '"inside"' + end * depth
+    return json.dumps({**record, field: "@"}).replace('"@"', value)
+
+
 def write(path: Path, content: bytes | str) -> str:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)

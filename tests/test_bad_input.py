@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +15,14 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from esdedup.errors import InputError
+from esdedup.encoding import MAX_DEPTH, TOO_DEEP
+from esdedup.errors import DocumentError, InputError
 from esdedup.model import Document, Failure
 from esdedup.readers import content_id, read, streams
 from esdedup.readers.encodings import looks_binary
 from tests.reading import (
     TURKISH,
+    deep,
     fail_one,
     from_stdin,
     one_from_stdin,
@@ -95,7 +100,7 @@ def test_invalid_json_on_line_7_of_10(tmp_path: Path) -> None:
         (b"[1, 2]", "not a JSON object"),
         (b'"text"', "not a JSON object"),
         (b"null", "not a JSON object"),
-        (b"[" * 100_000, "not usable JSON: nested too deeply"),
+        (b"[" * 100_000, "not usable JSON: nested more than 200 levels deep"),
         (b'{"text": ' + b"9" * 5000 + b"}", "not usable JSON: Exceeds the limit"),
         (b"\x00\x01", "not valid JSON"),
     ],
@@ -185,6 +190,66 @@ def test_broken_json_array_delivers_what_came_before(tmp_path: Path) -> None:
     assert end.where == f"{path}:4"
     assert end.reason.startswith("not valid JSON after 3 articles")
     assert "no article" in fail_one(write(tmp_path / "b.json", "[]")).reason
+
+
+@pytest.mark.parametrize("depth", [MAX_DEPTH, 500, 900, 50_000])
+@pytest.mark.parametrize("kind", [list, dict])
+@pytest.mark.parametrize(
+    ("name", "start", "between", "end"),
+    [
+        ("a.ndjson", "", "\n", ""),
+        ("a.json", "[", ",", "]"),
+        ("b.json", "[\n", "\n,\n", "\n]"),
+        ("c.json", "{\n", "}\n{", "}"),
+    ],
+)
+def test_a_deep_value_costs_only_its_record(
+    tmp_path: Path, name: str, start: str, between: str, end: str, kind: type, depth: int
+) -> None:
+    records = [
+        '{"id": 1, "text": "a\\u0041"}',
+        deep(depth, kind, text="b"),
+        '{"id": 2, "text": "c"}',
+    ]
+    if name == "c.json":  # objects one after another, each over several lines
+        records = [record[1:-1] for record in records]
+    first, bad, last = read([write(tmp_path / name, start + between.join(records) + end)])
+    assert (first.id, last.id) == ("1", "2")
+    assert isinstance(bad, Failure)
+    assert bad.reason == f"not usable JSON: {TOO_DEEP}"
+    assert bad.where == f"{tmp_path / name}:2"
+
+
+def test_depth_takes_no_memory(tmp_path: Path) -> None:
+    """Each level of 80,000 with a path of its own would be 16 GB."""
+    path = write(tmp_path / "a.json", "[" * 80_000)
+    beside = write(tmp_path / "b.json", '[{"text": "beside"}]')
+    program = (
+        "import resource, sys, ijson; from esdedup.readers import read; "
+        "most = 1 << 30; resource.setrlimit(resource.RLIMIT_AS, (most, most)); "
+        "[print(getattr(i, 'reason', i.id), i.where if hasattr(i, 'where') else i.text) "
+        "for i in read(sys.argv[1:])]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, path, beside],
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    deep_one, end, good = done.stdout.splitlines()
+    assert deep_one == f"not usable JSON: {TOO_DEEP} {path}:1"
+    assert end.startswith("not valid JSON after 1 articles")
+    assert good.endswith("beside")
+
+
+def test_a_deep_field_is_refused_where_a_document_is_made() -> None:
+    with pytest.raises(DocumentError, match=f"a: a field is {TOO_DEEP}"):
+        Document("a", text="b", extra=json.loads(deep(MAX_DEPTH)))
+    Document("a", text="b", extra=json.loads(deep(MAX_DEPTH - 1)))
+    endless: dict[str, Any] = {}
+    endless["x"] = [endless]
+    with pytest.raises(DocumentError, match=TOO_DEEP):
+        Document("a", text="b", extra=endless)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])

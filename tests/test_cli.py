@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from esdedup.cli import app
 from esdedup.cli.exits import ExitCode
-from tests.commands import ARTICLES, FERRY, Cli, article, ndjson
+from tests.commands import ARTICLES, BRIDGE, FERRY, Cli, article, ndjson
+from tests.waiting import PATIENCE
 
 # --- index -----------------------------------------------------------------------------------
 
@@ -35,6 +36,25 @@ def test_index_as_json_keeps_the_summary_out_of_the_output(cli: Cli) -> None:
     assert decisions["copy"]["status"] == "new"
     assert decisions["update"]["evidence"][0]["numbers"][0][:2] == ["12", "17"]
     assert "5 articles read" in result.stderr
+
+
+def test_index_tells_of_dates_that_cannot_be_read(cli: Cli) -> None:
+    dates = ["01/02/2026", "yesterday", "Stardate 4523", "soon", "3-MAR-1987 11:06:57.66"]
+    articles = [article(f"d{n}", f"{FERRY} {n}", 1, published=d) for n, d in enumerate(dates)]
+    file = cli.file("news.ndjson", ndjson(*articles, article("dated", BRIDGE, 3)))
+    told = cli("index", file)
+    assert "4 articles had a date that cannot be read" in told.stdout
+    for example in ("d0: 01/02/2026", "d1: yesterday", "d2: Stardate 4523"):
+        assert example in told.stdout
+    assert "d3" not in told.stdout  # three are enough
+    lines = {line["id"]: line for line in cli.json("index", file)}
+    unread = {id_: line.get("unread_date") for id_, line in lines.items()}
+    assert unread == {**{f"d{n}": d for n, d in enumerate(dates[:4])}, "d4": None, "dated": None}
+    one = cli.file("one.ndjson", ndjson(articles[1]))
+    assert cli.json("check", one)[0]["unread_date"] == "yesterday"
+    assert "its date cannot be read: yesterday" in cli("check", one).stdout
+    shown = cli.json("show", "d4")[0]
+    assert "1987-03-03T11:06:57.66" in json.dumps(shown)
 
 
 def test_index_quietly(cli: Cli) -> None:
@@ -179,7 +199,7 @@ def test_check_takes_anything_from_a_pipe(filled: Cli, piped: str) -> None:
         "check", "-", "--json",
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    out, err = process.communicate(piped, timeout=60)
+    out, err = process.communicate(piped, timeout=PATIENCE)
     assert process.returncode == 0, err
     assert json.loads(out)["group"] == "first"
 

@@ -7,8 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import pytest
 
 from esdedup.cli.exits import ExitCode
 from tests.commands import ARTICLES, Cli, article, ndjson
+from tests.waiting import PATIENCE
 
 # --- starting --------------------------------------------------------------------------------
 
@@ -97,7 +96,7 @@ def test_through_a_pipe(cli: Cli) -> None:
         "index", "-", "--json",
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    out, err = process.communicate(ndjson(*ARTICLES), timeout=60)
+    out, err = process.communicate(ndjson(*ARTICLES), timeout=PATIENCE)
     assert process.returncode == 0, err
     assert [json.loads(line)["id"] for line in out.splitlines()] == [a["id"] for a in ARTICLES]
 
@@ -112,12 +111,12 @@ def test_decisions_come_while_the_input_goes_on(cli: Cli) -> None:
     process.stdin.write(ndjson(ARTICLES[0]))
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["id"] == "first", "before the input ends"
-    process.communicate("", timeout=60)
+    process.communicate("", timeout=PATIENCE)
     assert process.returncode == 0
 
 
 def test_a_closed_pipe_ends_quietly(cli: Cli) -> None:
-    file = cli.file("many.ndjson", ndjson(*many(3000)))
+    file = cli.file("many.ndjson", ndjson(*many(600)))
     process = cli.process(
         "index", file, "--json", "--set", "batch=100", "--workers", "1",
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -126,7 +125,7 @@ def test_a_closed_pipe_ends_quietly(cli: Cli) -> None:
     assert process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
-    assert process.wait(timeout=60) == ExitCode.PIPE_CLOSED
+    assert process.wait(timeout=PATIENCE) == ExitCode.PIPE_CLOSED
     assert process.stderr.read() == ""
     process.stderr.close()
     assert cli.json("stats")[0]["documents"] % 100 == 0
@@ -137,13 +136,13 @@ def test_a_closed_pipe_after_a_search_ends_quietly(filled: Cli) -> None:
     os.close(reader)
     process = filled.process("search", "ferry", stdout=writer, stderr=subprocess.PIPE)
     os.close(writer)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (ExitCode.PIPE_CLOSED, "")
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_ctrl_c_leaves_whole_batches_and_a_second_run_completes(cli: Cli, workers: str) -> None:
-    articles = many(1500)
+    articles = many(600)  # more than a pipe holds: it does not end before it is stopped
     file = cli.file("many.ndjson", ndjson(*articles))
     arguments = ("index", file, "--set", "batch=50", "--workers", workers, "--json")
     process = cli.process(
@@ -152,7 +151,7 @@ def test_ctrl_c_leaves_whole_batches_and_a_second_run_completes(cli: Cli, worker
     assert process.stdout is not None
     seen = [process.stdout.readline() for _ in range(60)]
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.INTERRUPTED, err
     told = len(seen) + len(out.splitlines())
     documents = cli.json("stats")[0]["documents"]
@@ -168,23 +167,18 @@ def test_ctrl_c_leaves_whole_batches_and_a_second_run_completes(cli: Cli, worker
     assert cli("doctor").exit_code == 0
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
 def test_ctrl_c_while_waiting_for_input(cli: Cli) -> None:
     process = cli.process(
-        "index", "-", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    wait_for((cli.folder / "news.db").exists)
-    time.sleep(0.5)
+        "index", "-", "--json", "--set", "batch=1", "--workers", "1",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(ndjson(ARTICLES[0]))
+    process.stdin.flush()
+    process.stdout.readline()  # behind the first article it waits for the next
     process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    assert process.wait(timeout=30) == ExitCode.INTERRUPTED
-    assert "Traceback" not in process.stderr.read()
-    for stream in (process.stdin, process.stdout, process.stderr):
-        assert stream is not None
-        stream.close()
+    # Its input stays open: `communicate` would close it.
+    assert process.wait(timeout=PATIENCE) == ExitCode.INTERRUPTED
+    _, err = process.communicate()
+    assert "Traceback" not in err

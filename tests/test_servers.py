@@ -1,6 +1,6 @@
 """The test servers themselves: what every other server test takes for granted.
 
-The fixtures come from `tests.servers.fixtures`. The file takes seven minutes on two busy cores.
+The fixtures come from `tests.servers.fixtures`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from elasticsearch import Elasticsearch
 from opensearchpy import OpenSearch
 
 from tests.servers import (
-    ELASTICSEARCH_8,
     PASSWORD,
     Cluster,
     Proxy,
@@ -29,6 +28,7 @@ from tests.servers import (
     start,
 )
 from tests.servers.fixtures import READER, READER_PASSWORD
+from tests.servers.scheduling import server_of
 from tests.servers.starting import free_ports
 
 pytestmark = pytest.mark.servers
@@ -59,7 +59,7 @@ def roundtrip(server: Server | Cluster, index: str) -> None:
     assert [hit["_id"] for hit in found.json()["hits"]["hits"]] == ["0"]
 
 
-def gone(pid: int, seconds: float = 10.0) -> bool:
+def gone(pid: int, seconds: float = 120.0) -> bool:
     """Whether a process ends in time; one that waits to be reaped counts as ended."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -72,14 +72,14 @@ def gone(pid: int, seconds: float = 10.0) -> bool:
     return False
 
 
-def fetch(url: str, timeout: float = 5.0) -> int:
+def fetch(url: str, timeout: float = 60.0) -> int:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"{url}/_cluster/health", timeout=timeout) as answer:
         answer.read()
         return int(answer.status)
 
 
-def refused(url: str, seconds: float = 10.0) -> bool:
+def refused(url: str, seconds: float = 120.0) -> bool:
     """Whether nobody listens there any more, in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -116,6 +116,7 @@ def test_official_clients_connect(server: Server, index: str) -> None:
 def test_runs_without_privileges_in_its_own_folder(server: Server) -> None:
     assert server.java_pid in server.pids
     assert server.folder.stat().st_uid != 0
+    assert server.data.stat().st_uid != 0
     assert server.log.stat().st_size > 0
 
 
@@ -137,19 +138,24 @@ def test_restart_keeps_the_data(
     assert server.http("DELETE", "/kept").status == 200
 
 
-def test_elasticsearch_8_answers() -> None:
-    with start("elasticsearch", version=ELASTICSEARCH_8) as server:
-        answer = server.http("GET", "/_cluster/health")
-        assert answer.headers["X-Elastic-Product"] == "Elasticsearch"
+def test_elasticsearch_8_answers(elasticsearch_8_server: Server) -> None:
+    answer = elasticsearch_8_server.http("GET", "/_cluster/health")
+    assert answer.headers["X-Elastic-Product"] == "Elasticsearch"
+    roundtrip(elasticsearch_8_server, "servers-test")
+    assert elasticsearch_8_server.http("DELETE", "/servers-test").status == 200
+
+
+def test_a_closed_server_leaves_nothing() -> None:
+    with start("elasticsearch") as server:
         roundtrip(server, "news")
-        folder, pids = server.folder, server.pids
+        folders, pids = (server.folder, server.data), server.pids
         assert len(pids) == 2
-    assert not folder.exists()
+    assert not any(folder.exists() for folder in folders)
     assert all(gone(pid) for pid in pids)
 
 
-def test_a_killed_node_is_replaced_and_comes_back(elasticsearch_cluster: Cluster) -> None:
-    cluster = elasticsearch_cluster
+@pytest.mark.parametrize("cluster", ["elasticsearch_cluster"], indirect=True)
+def test_a_killed_node_is_replaced_and_comes_back(cluster: Cluster) -> None:
     settings = {
         "index.number_of_replicas": 1,
         "index.unassigned.node_left.delayed_timeout": "0s",
@@ -157,25 +163,28 @@ def test_a_killed_node_is_replaced_and_comes_back(elasticsearch_cluster: Cluster
     assert len(set(cluster.urls)) == 3
     assert cluster.http("PUT", "/news", {"settings": settings}).status == 200
     roundtrip(cluster, "news")
-    cluster.wait_for("green", nodes=3, timeout=60)
+    cluster.wait_for("green", nodes=3)
     victim = cluster.elected()
-    victim.kill()
-    assert victim.url != cluster.url
-    cluster.wait_for("yellow", nodes=2, timeout=60)
-    cluster.wait_for("green", nodes=2, timeout=60)
-    assert cluster.http("GET", "/news/_count").json()["count"] == 2
-    victim.restart("green", nodes=3)
+    try:
+        victim.kill()
+        assert victim.url != cluster.url
+        cluster.wait_for("yellow", nodes=2)
+        cluster.wait_for("green", nodes=2)
+        assert cluster.http("GET", "/news/_count").json()["count"] == 2
+    finally:
+        victim.restart("green", nodes=3)
     assert cluster.http("DELETE", "/news").status == 200
 
 
 def test_security_asks_for_the_password(secure_elasticsearch_server: Server) -> None:
-    server = secure_elasticsearch_server
-    roundtrip(server, "news")
-    assert server.http("GET", "/news/_count", auth=("elastic", "wrong")).status == 401
-    assert server.http("GET", "/news/_count", auth=("nobody", PASSWORD)).status == 401
+    server, path = secure_elasticsearch_server, "/servers-test"
+    roundtrip(server, "servers-test")
+    assert server.http("GET", f"{path}/_count", auth=("elastic", "wrong")).status == 401
+    assert server.http("GET", f"{path}/_count", auth=("nobody", PASSWORD)).status == 401
     reader = (READER, READER_PASSWORD)
-    assert server.http("GET", "/news/_count", auth=reader).json()["count"] == 2
-    assert server.http("PUT", "/news/_doc/9", {}, auth=reader).status == 403
+    assert server.http("GET", f"{path}/_count", auth=reader).json()["count"] == 2
+    assert server.http("PUT", f"{path}/_doc/9", {}, auth=reader).status == 403
+    assert server.http("DELETE", path).status == 200
 
 
 def test_tls_is_trusted_by_its_own_authority_only(secure_elasticsearch_server: Server) -> None:
@@ -188,7 +197,7 @@ def test_tls_is_trusted_by_its_own_authority_only(secure_elasticsearch_server: S
     client.close()
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with pytest.raises(urllib.error.URLError) as error:
-        opener.open(server.url, timeout=10)
+        opener.open(server.url, timeout=60)
     assert isinstance(error.value.reason, ssl.SSLCertVerificationError)
 
 
@@ -219,6 +228,21 @@ def test_servers_end_with_a_killed_starter() -> None:
         finally:
             starter.kill()
     assert refused(url)
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "server"),
+    [
+        ("a.py::test_x[opensearch-1]", "opensearch"),
+        ("a.py::test_x[elasticsearch_server]", "elasticsearch"),
+        ("b.py::test_x[elasticsearch_cluster]", "elasticsearch_cluster"),
+        ("a.py::test_opensearch", None),
+        ("a.py::test_opensearch[1]", None),
+    ],
+    ids=range(5),
+)
+def test_tests_of_one_server_are_told_by_their_parameters(nodeid: str, server: str | None) -> None:
+    assert server_of(nodeid) == server
 
 
 def test_free_ports_differ() -> None:
@@ -261,7 +285,7 @@ def ask(connection: http.client.HTTPConnection) -> bytes:
 
 def test_proxy_cuts_open_connections(server: Server) -> None:
     with Proxy(server.url) as proxy:
-        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=60)
         assert b"status" in ask(connection)
         proxy.cut()
         with pytest.raises(ConnectionError):

@@ -10,9 +10,15 @@ from typing import Any
 
 import pytest
 
-from esdedup.errors import SettingsError, SettingsMismatch
+from esdedup import methods
+from esdedup.errors import EsdedupError, InputError, SettingsError, SettingsMismatch
+from esdedup.events.history import events
+from esdedup.model import Document
+from esdedup.pipeline import Deduplicator
 from esdedup.presets import PRESETS
 from esdedup.settings import FORMAT, Settings
+from esdedup.settings.values import METHODS
+from tests.commands import ARTICLES, BRIDGE, FERRY, Cli, ndjson
 
 SHAPING = {
     "signed_text",
@@ -112,3 +118,47 @@ def test_a_store_of_another_format_is_refused() -> None:
     ):
         Settings().check_against(recorded, store="x.db")
     Settings().check_against(Settings(min_overlap=0.9).shaping(), store="x.db")
+
+
+# Wrong for every field but those that take any name.
+_WRONG: list[Any] = [
+    "", " ", ",", "x", "x,x", "nan", "inf", "-inf", "-1", "1e308", "5e-324", "1.5", "9" * 30,
+    "9" * 5_000, "\0", "\ud800", "@", "@/nowhere", [1], ["x", None], {"a": 1}, None, 1.5, -1,
+    float("nan"), float("inf"), True, 10**30,
+]  # fmt: skip
+
+
+def loaded(name: str, value: Any) -> Settings | EsdedupError:
+    try:
+        return Settings.load(environment={}, flags={name: value})
+    except (SettingsError, InputError) as error:
+        return error
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(Settings)])
+def test_a_wrong_value_is_told_by_its_name_or_can_be_worked_with(name: str) -> None:
+    """Of every setting; what is taken must not fail later with something else."""
+    articles = [Document("a", text=FERRY), Document("b", text=FERRY), Document("c", text=BRIDGE)]
+    for value in _WRONG:
+        settings = loaded(name, value)
+        if isinstance(settings, EsdedupError):
+            told = str(settings)
+            # A file is told by its own name; of any other long value only the start is shown.
+            assert name == "words_file" or (name in told and len(told) < 2_000)
+            continue
+        with Deduplicator.open("sqlite://:memory:", settings) as news:
+            assert [o.failure for o in news.add_many(articles)] == [None] * 3, (name, value)
+            events(news.store, settings=settings)
+
+
+@pytest.mark.parametrize("value", ["", "x", "sketch,x", ",", "\0"])
+def test_unknown_methods_are_told_with_the_known(cli: Cli, value: str) -> None:
+    articles = cli.file("a.ndjson", ndjson(*ARTICLES))
+    for name in ("methods", "verified_by"):
+        result = cli("index", articles, "--set", f"{name}={value}")
+        assert result.exit_code == 2
+        assert isinstance(result.exception, SystemExit)
+        wrong = value.rsplit(",", maxsplit=1)[-1] if name == "methods" else value
+        assert f"{name} has {wrong!r}; known are: " in result.stderr
+        assert "sketch, exact" in result.stderr
+    assert tuple(methods.METHODS) == METHODS

@@ -18,7 +18,8 @@ from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import bodies, templates
 from tests.docs.mappings import FOLDER, files
-from tests.servers import Server, User, start
+from tests.servers import Server
+from tests.servers.fixtures import INSTALLER, INSTALLER_PASSWORD, LEAST, LEAST_PASSWORD
 
 THEIRS: dict[str, Any] = {
     "dynamic": "strict",
@@ -214,38 +215,34 @@ class TestOnServers:
 
 
 @pytest.mark.servers
-def test_the_least_privileged_role_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_least_privileged_role_is_enough(
+    secure_elasticsearch_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything but the templates, as a user who has the role in mappings/ and no other."""
-    roles = {
-        "esdedup": templates.elasticsearch_role("news"),
-        "esdedup_templates": templates.elasticsearch_templates_role(),
-    }
-    users = {
-        "writer": User("writer-test", ["esdedup"]),
-        "installer": User("installer-test", ["esdedup_templates", "esdedup"]),
-    }
-    with start("elasticsearch", security=True, users=users, roles=roles) as server:
-        url = f"{server.url}/news"
-        body = {"mappings": {"properties": {"body": {"type": "text"}}}}
-        assert server.http("PUT", "/news", body).status == 200
-        for number in range(6):
-            text = f"the same story of {number // 2} told in words that are long enough for it"
-            server.http("PUT", f"/news/_doc/{number}?refresh=true", {"body": text})
-        monkeypatch.setenv("ES_USERNAME", "writer")
-        monkeypatch.setenv("ES_PASSWORD", "writer-test")
-        with Deduplicator.open(url) as deduplicator:
-            *_, progress = Backfill(deduplicator, Plan()).run()
-            assert progress.done == 6
-            assert deduplicator.store.check() == []
-            deduplicator.delete(["0"])
-        for command in (["sweep"], ["stats"], ["doctor"], ["search", "story"], ["retry"]):
-            done = run(*command, "--store", url)
-            assert done.exit_code == 0, done.output
-        refused = run("templates", "install", "--store", url)
-        assert refused.exit_code == 4
-        assert "mappings/roles" in refused.output
-        assert server.http("GET", "/other/_search", auth=("writer", "writer-test")).status == 403
-        monkeypatch.setenv("ES_USERNAME", "installer")
-        monkeypatch.setenv("ES_PASSWORD", "installer-test")
-        done = run("templates", "install", "--store", url)
+    server = secure_elasticsearch_server
+    monkeypatch.setenv("ES_CA_CERTS", str(server.ca))
+    url = f"{server.url}/news"
+    body = {"mappings": {"properties": {"body": {"type": "text"}}}}
+    assert server.http("PUT", "/news", body).status == 200
+    for number in range(6):
+        text = f"the same story of {number // 2} told in words that are long enough for it"
+        server.http("PUT", f"/news/_doc/{number}?refresh=true", {"body": text})
+    monkeypatch.setenv("ES_USERNAME", LEAST)
+    monkeypatch.setenv("ES_PASSWORD", LEAST_PASSWORD)
+    with Deduplicator.open(url) as deduplicator:
+        *_, progress = Backfill(deduplicator, Plan()).run()
+        assert progress.done == 6
+        assert deduplicator.store.check() == []
+        deduplicator.delete(["0"])
+    for command in (["sweep"], ["stats"], ["doctor"], ["search", "story"], ["retry"]):
+        done = run(*command, "--store", url)
         assert done.exit_code == 0, done.output
+    refused = run("templates", "install", "--store", url)
+    assert refused.exit_code == 4
+    assert "mappings/roles" in refused.output
+    assert server.http("GET", "/other/_search", auth=(LEAST, LEAST_PASSWORD)).status == 403
+    monkeypatch.setenv("ES_USERNAME", INSTALLER)
+    monkeypatch.setenv("ES_PASSWORD", INSTALLER_PASSWORD)
+    done = run("templates", "install", "--store", url)
+    assert done.exit_code == 0, done.output
+    assert server.http("DELETE", "/news").status == 200

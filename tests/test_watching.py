@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import random
 import signal
 import subprocess
@@ -28,6 +27,7 @@ from esdedup.told import Checkpoint, Output
 from esdedup.watching import Passed, Protection, Watch
 from tests.servers import Server
 from tests.stores.conftest import new_index
+from tests.waiting import PATIENCE
 
 JSON = dict[str, Any]
 EVER = datetime.fromtimestamp(0, UTC)
@@ -322,9 +322,9 @@ def test_daemon(url: str, tmp_path: Path) -> None:
                "0.2", "--store", url, "--checkpoint", str(tmp_path / "watch.db")]  # fmt: skip
     for number, ending in ((1, signal.SIGINT), (2, signal.SIGTERM)):
         daemon = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ}
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        timer = threading.Timer(60, daemon.kill)
+        timer = threading.Timer(PATIENCE, daemon.kill)
         timer.start()
         try:
             assert daemon.stdout is not None
@@ -338,7 +338,7 @@ def test_daemon(url: str, tmp_path: Path) -> None:
             told = json.loads(daemon.stdout.readline())
             assert told["article"]["id"] == f"post{number}"
             daemon.send_signal(ending)
-            rest, _ = daemon.communicate(timeout=30)
+            rest, _ = daemon.communicate(timeout=PATIENCE)
             assert (rest, daemon.returncode) == ("", 0)
         finally:
             timer.cancel()

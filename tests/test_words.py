@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -72,14 +70,6 @@ def test_codes_of_languages(code: str | None, expected: str) -> None:
 def test_an_unknown_language_has_no_statistics(code: str) -> None:
     assert not is_known(code)
     assert language(code).term("running") == Term("running", RAREST, is_stop=False)
-
-
-def test_reading_word_lists_does_not_import_spacy() -> None:
-    code = (
-        "import sys; from esdedup.words import language; "
-        "assert len(language('en').stop_words) > 300; assert 'spacy' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 VOCABULARY = [

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -19,9 +20,10 @@ from esdedup.errors import DocumentError, ExtractionError
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
 from esdedup.workers import PAGE_CHUNK, Workers, growing
+from tests.waiting import PATIENCE
 
 T = TypeVar("T")
-QUICK = Settings(page_seconds=1.5)
+SETTINGS = Settings(page_seconds=600)  # on a busy machine a good page may take long, too
 
 
 def lengths(documents: list[Document], settings: Settings) -> list[int]:
@@ -39,8 +41,10 @@ def obey(documents: list[Document], settings: Settings) -> list[str]:
 
 def _obey(document: Document) -> str:
     order = (document.html or b"").decode()
-    if order == "sleep":
-        time.sleep(60)
+    if order == "never end":
+        wait_for_ever()
+    elif order == "late":
+        os.kill(os.getpid(), signal.SIGALRM)  # as the system does at the time limit
     elif order == "die":
         os._exit(3)
     elif order == "kill":
@@ -54,6 +58,28 @@ def _obey(document: Document) -> str:
     elif order == "bug":
         raise KeyError("oops")
     return document.id
+
+
+def wait_for_ever() -> None:
+    """In one call into C, during which no handler of Python is run."""
+    deque(repeat(None), maxlen=0)
+
+
+def begin_and_never_end(documents: list[Document], settings: Settings) -> list[str]:
+    """Each page names a file in which it is written down."""
+    for document in documents:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # not before it is written
+        with Path((document.html or b"").decode()).open("a") as begun:
+            begun.write(f"{document.id}\n")
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        wait_for_ever()
+    return []
+
+
+def handlers(documents: list[Document], settings: Settings) -> list[tuple[int, bool]]:
+    alarm, end = signal.getsignal(signal.SIGALRM), signal.getsignal(signal.SIGTERM)
+    is_armed = signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    return [(sum(h is signal.SIG_DFL for h in (alarm, end)), is_armed)] * len(documents)
 
 
 def wrong_number(documents: list[Document], settings: Settings) -> list[str]:
@@ -80,7 +106,7 @@ def test_results_come_in_order_with_failures_in_place(count: int) -> None:
     failure = Failure("f", "a.ndjson:3", "not valid JSON", final=True)
     items: list[Document | Failure] = [*texts(40)]
     items[7:7] = [failure]
-    with Workers(count, lengths, QUICK) as workers:
+    with Workers(count, lengths, SETTINGS) as workers:
         out = list(workers.map(items, chunk=8))
     assert [len(part) for part in out] == [8, 8, 8, 8, 8, 1]
     assert [item for part in out for item in part] == [*range(7), failure, *range(7, 40)]
@@ -94,13 +120,13 @@ def named(document: Document, length: int) -> tuple[str, int]:
 def test_results_are_joined_with_their_documents(count: int) -> None:
     failure = Failure("f", "a.ndjson:3", "not valid JSON", final=True)
     items: list[Document | Failure] = [*texts(2), failure, *texts(4)[2:]]
-    with Workers(count, lengths, QUICK, named) as workers:
+    with Workers(count, lengths, SETTINGS, named) as workers:
         out = flat(workers.map(items, chunk=8))
     assert out == [("0", 0), ("1", 1), failure, ("2", 2), ("3", 3)]
 
 
 def test_a_failure_is_not_joined() -> None:
-    with Workers(2, obey, QUICK, lambda document, result: f"{document.id} {result}") as workers:
+    with Workers(2, obey, SETTINGS, lambda document, result: f"{document.id} {result}") as workers:
         first, second = flat(workers.map(pages(["ok", "bad"])))
     assert first == "0 0"
     assert isinstance(second, Failure)
@@ -109,21 +135,21 @@ def test_a_failure_is_not_joined() -> None:
 
 def test_only_failures() -> None:
     failure = Failure("f", "a.ndjson:3", "not valid JSON", final=True)
-    with Workers(2, lengths, QUICK) as workers:
+    with Workers(2, lengths, SETTINGS) as workers:
         assert list(workers.map([failure, failure])) == [[failure, failure]]
         assert list(workers.map([])) == []
 
 
 def test_no_process_without_need() -> None:
-    with Workers(0, pid, QUICK) as workers:
+    with Workers(0, pid, SETTINGS) as workers:
         assert flat(workers.map(pages(["ok"]))) == [os.getpid()]
-    with Workers(1, pid, QUICK) as workers:
+    with Workers(1, pid, SETTINGS) as workers:
         assert flat(workers.map(texts(2))) == [os.getpid()] * 2
         assert flat(workers.map(pages(["ok"]))) != [os.getpid()]
 
 
 def test_the_first_texts_are_worked_on_here_while_the_workers_start() -> None:
-    with Workers(2, pid, QUICK) as workers:
+    with Workers(2, pid, SETTINGS) as workers:
         at_once = list(workers.map(texts(14), 16, first=8))
         assert workers._pool is None, "so few need no workers"
         lists = list(workers.map(texts(60), 16, first=4))
@@ -134,21 +160,21 @@ def test_the_first_texts_are_worked_on_here_while_the_workers_start() -> None:
 
 
 def test_a_page_is_worked_on_by_a_worker_from_the_first_on() -> None:
-    with Workers(2, obey, QUICK) as workers:
+    with Workers(2, obey, SETTINGS) as workers:
         first, second = flat(workers.map(pages(["die", "ok"]), 16, first=8))
     assert isinstance(first, Failure)
     assert second == "1"
 
 
 def test_pages_go_in_smaller_chunks_than_texts() -> None:
-    with Workers(0, lengths, QUICK) as workers:
+    with Workers(0, lengths, SETTINGS) as workers:
         assert [len(part) for part in workers.map(texts(300))] == [256, 44]
         assert [len(part) for part in workers.map(pages(["ok"] * 20))] == [PAGE_CHUNK] * 2 + [4]
 
 
 def test_large_documents_go_in_smaller_chunks() -> None:
     large = [Document(id=str(i), text="x" * 5_000_000) for i in range(5)]
-    with Workers(0, lengths, QUICK) as workers:
+    with Workers(0, lengths, SETTINGS) as workers:
         assert [len(part) for part in workers.map(large)] == [2, 2, 1]
 
 
@@ -161,7 +187,7 @@ def test_input_is_taken_only_as_it_is_worked_off() -> None:
             taken += 1
             yield Document(id=str(taken), text="x")
 
-    with Workers(2, lengths, QUICK) as workers:
+    with Workers(2, lengths, SETTINGS) as workers:
         results = workers.map(endless(), chunk=4)
         for _ in range(20):
             next(results)
@@ -172,7 +198,7 @@ def test_input_is_taken_only_as_it_is_worked_off() -> None:
 @pytest.mark.parametrize(
     ("order", "reason"),
     [
-        ("sleep", "it took longer than 1.5 s (page_seconds)"),
+        ("late", "it took longer than 600 s (page_seconds)"),
         ("die", "its worker process died with exit code 3"),
         ("kill", "its worker process was killed by signal 9"),
         ("memory", "it needed more than 500 MB of memory (worker_megabytes)"),
@@ -181,7 +207,7 @@ def test_input_is_taken_only_as_it_is_worked_off() -> None:
     ],
 )
 def test_only_the_guilty_page_fails(order: str, reason: str) -> None:
-    settings = replace(QUICK, worker_megabytes=500)
+    settings = replace(SETTINGS, worker_megabytes=500)
     given = pages(["ok"] * 3 + [order] + ["ok"] * 9)
     with Workers(2, obey, settings) as workers:
         out = flat(workers.map(given))
@@ -189,8 +215,36 @@ def test_only_the_guilty_page_fails(order: str, reason: str) -> None:
     assert out[:3] + out[4:] == [str(i) for i in range(13) if i != 3]
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_page_is_stopped_at_its_limit_and_never_tried_twice(count: int, tmp_path: Path) -> None:
+    """Among others as well: the limit is for all the time that a page takes."""
+    begun = tmp_path / "begun"
+    given = [Document(id=f"page{i}", html=str(begun).encode()) for i in range(3)]
+    with Workers(count, begin_and_never_end, Settings(page_seconds=0.1)) as workers:
+        out = flat(workers.map(given))
+    reason = "it took longer than 0.1 s (page_seconds)"
+    assert out == [Failure(d.id, d.id, reason, final=False, document=d) for d in given]
+    assert Counter(begun.read_text().split()) == {"page0": 1, "page1": 1, "page2": 1}
+
+
+def test_the_system_ends_a_worker_not_a_handler() -> None:
+    """A handler would wait for the end of a call into C."""
+    with Workers(1, handlers, SETTINGS) as workers:
+        assert flat(workers.map(pages(["ok"]))) == [(2, True)]
+
+
+def test_texts_between_pages_are_worked_on_together() -> None:
+    given = [*texts(3), *pages(["ok"] * 2), *texts(2)]
+    with Workers(1, count_together, SETTINGS) as workers:
+        assert flat(workers.map(given)) == [3, 3, 3, 1, 1, 2, 2]
+
+
+def count_together(documents: list[Document], settings: Settings) -> list[int]:
+    return [len(documents)] * len(documents)
+
+
 def test_a_document_that_can_never_be_used_is_final() -> None:
-    with Workers(0, obey, QUICK) as workers:
+    with Workers(0, obey, SETTINGS) as workers:
         (failure,) = flat(workers.map(pages(["bad"])))
     assert isinstance(failure, Failure)
     assert failure.final
@@ -198,14 +252,14 @@ def test_a_document_that_can_never_be_used_is_final() -> None:
 
 
 def test_several_guilty_pages_in_several_chunks() -> None:
-    orders = ["die", "ok", "ok", "sleep", "ok", "kill", "no text", "ok", "ok", "die", "bug", "ok"]
-    with Workers(2, obey, QUICK) as workers:
+    orders = ["die", "ok", "ok", "late", "ok", "kill", "no text", "ok", "ok", "die", "bug", "ok"]
+    with Workers(2, obey, SETTINGS) as workers:
         out = flat(workers.map(pages(orders)))
     assert [not isinstance(item, Failure) for item in out] == [order == "ok" for order in orders]
 
 
 def test_memory_runs_out_without_workers() -> None:
-    with Workers(0, _no_memory, QUICK) as workers:
+    with Workers(0, _no_memory, SETTINGS) as workers:
         out = flat(workers.map(texts(3)))
     assert [isinstance(item, Failure) for item in out] == [False, True, False]
 
@@ -218,11 +272,12 @@ def _no_memory(documents: list[Document], settings: Settings) -> list[int]:
 
 def test_a_function_that_loses_documents_is_a_bug_and_ends_the_run() -> None:
     with pytest.raises(AssertionError, match="3 documents gave 0 results"):  # noqa: SIM117 - two subjects
-        with Workers(2, wrong_number, QUICK) as workers:
+        with Workers(2, wrong_number, SETTINGS) as workers:
             list(workers.map(texts(3)))
 
 
-def test_ctrl_c_stops_the_workers_quickly_and_quietly() -> None:
+def test_ctrl_c_stops_the_workers_quietly() -> None:
+    """Though their pages would never end."""
     script = textwrap.dedent(
         """
         import sys
@@ -232,8 +287,8 @@ def test_ctrl_c_stops_the_workers_quickly_and_quietly() -> None:
 
         if __name__ == "__main__":
             try:
-                with Workers(2, obey, Settings()) as workers:
-                    results = workers.map(pages(["ok"] * 32 + ["sleep"] * 100))
+                with Workers(2, obey, Settings(page_seconds=1e6)) as workers:
+                    results = workers.map(pages(["ok"] * 32 + ["never end"] * 100))
                     next(results)
                     print("started", flush=True)
                     list(results)
@@ -253,11 +308,9 @@ def test_ctrl_c_stops_the_workers_quickly_and_quietly() -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "started\n"
-    started = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)  # as the terminal does: to all of them
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (out, err, process.returncode) == ("stopped\n", "", 130)
-    assert time.monotonic() - started < 15
 
 
 def test_sizes_grow_to_the_last() -> None:
@@ -268,7 +321,7 @@ def test_sizes_grow_to_the_last() -> None:
 @pytest.mark.parametrize("count", [0, 2])
 def test_the_first_results_come_in_small_lists(count: int) -> None:
     documents = [Document(id=str(n), text=f"article number {n}") for n in range(40)]
-    with Workers(count, lengths, QUICK) as workers:
+    with Workers(count, lengths, SETTINGS) as workers:
         lists = list(workers.map(documents, 16, first=4))
     assert [len(part) for part in lists] == [4, 4, 8, 8, 16]
     assert [item for part in lists for item in part] == [len(d.text) for d in documents]

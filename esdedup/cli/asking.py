@@ -54,8 +54,7 @@ def query_of(
     since: str | None,
     until: str | None,
 ) -> Query | dict[str, Any]:
-    import json
-
+    from esdedup.encoding import parse_json
     from esdedup.searching.queries import Query
 
     if body is not None:
@@ -66,7 +65,7 @@ def query_of(
             )
         try:
             text = typer.get_text_stream("stdin").read() if str(body) == "-" else body.read_text()
-            found: dict[str, Any] = json.loads(text)
+            found: dict[str, Any] = parse_json(text)
         except (OSError, ValueError) as error:
             raise typer.BadParameter(f"{body}: {error}", param_hint="--body") from error
         return found

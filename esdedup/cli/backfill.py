@@ -31,7 +31,7 @@ from esdedup.cli.options import (
     open_to_change,
     settings_of,
 )
-from esdedup.cli.output import console, count, plain, print_json
+from esdedup.cli.output import console, count, plain, print_json, print_unread_dates
 
 if TYPE_CHECKING:
     from esdedup.backfill import Backfill, Plan, Preview, Progress
@@ -263,6 +263,8 @@ def _print_preview(preview: Preview, *, as_json: bool) -> None:
         f"of {count(preview.sampled, 'article')} looked at {preview.without_text:,} have no text, "
         f"{preview.without_date:,} no date"
     )
+    print_unread_dates(preview.unread_dates, out)
+    _print_arrival_order(preview.arrival_order)
     if preview.example:
         out.print(f"    {plain(preview.example)}", soft_wrap=True)
     out.print("nothing was written")
@@ -274,6 +276,8 @@ def _print_backfilled(progress: Progress, plan: Plan, *, as_json: bool, quiet: b
     elif not quiet:
         part = f" of part {plan.part.number}/{plan.part.of}" if plan.part.of > 1 else ""
         console().print(f"{count(progress.done, 'article')}{part} signed{_told(progress)}")
+        print_unread_dates(progress.unread_dates, console())
+        _print_arrival_order(progress.arrival_order)
     _say_failures(progress)
 
 
@@ -281,6 +285,13 @@ def _told(progress: Progress) -> str:
     roles = ", ".join(f"{number:,} {role}" for role, number in progress.roles.items())
     more = f"; {progress.relinked:,} others relinked" if progress.relinked else ""
     return f": {roles}{more}" if roles else more
+
+
+def _print_arrival_order(indices: dict[str, str]) -> None:
+    for index, reason in indices.items():
+        console().print(
+            f"{plain(index)} was read in the order of arrival: {plain(reason)}", soft_wrap=True
+        )
 
 
 def _say_failures(progress: Progress) -> None:
@@ -352,4 +363,6 @@ def _print_swept(progress: Progress, *, as_json: bool, silent: bool) -> None:
         print_json([progress.to_json()])
     else:
         console().print(f"{count(progress.done, 'article')} signed{_told(progress)}")
+        print_unread_dates(progress.unread_dates, console())
+        _print_arrival_order(progress.arrival_order)
     _say_failures(progress)

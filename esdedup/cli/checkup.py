@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
+from esdedup.cli.options import shown_store
 from esdedup.errors import EsdedupError
 from esdedup.settings import Settings
+from esdedup.signing import check_settings
 from esdedup.stores import Store, open_store, recorded_settings
 
 _OLDEST_PYTHON = (3, 11)
@@ -87,7 +89,9 @@ def _store(store: str, *, required: bool) -> list[Check]:
         recorded = recorded_settings(store)
         if recorded is None:
             remedy = "`esdedup index PATH` makes one" + ("; check --store" if required else "")
-            return [Check("store", not required, f"there is none at {store} yet", remedy)]
+            return [
+                Check("store", not required, f"there is none at {shown_store(store)} yet", remedy)
+            ]
         settings = Settings.load(base=recorded)
         opened = open_store(store, settings, mode="read")
     except EsdedupError as error:
@@ -96,6 +100,7 @@ def _store(store: str, *, required: bool) -> list[Check]:
         stats = opened.stats()
         return [
             _settings(settings, recorded),
+            *_time_order(opened),
             *_inside(store, opened.check(), stats),
             _hot_keys(opened, stats["documents"]),
         ]
@@ -110,7 +115,29 @@ def _settings(settings: Settings, recorded: Settings) -> Check:
     changed = [f"{name}={mine[name]}" for name in mine if mine[name] != theirs[name]]
     fingerprint = f"preset {settings.preset}, format {settings.fingerprint_of_format()}"
     detail = f"{fingerprint}; environment changes {', '.join(changed)}" if changed else fingerprint
+    try:
+        check_settings(settings)
+    except EsdedupError as error:
+        return Check("settings", False, f"{detail}; nothing can be signed with them", str(error))
     return Check("settings", True, detail)
+
+
+def _time_order(store: Store) -> list[Check]:
+    """Of indices that others designed; no defect, since groups do not depend on it."""
+    from esdedup.stores.cluster import ClusterStore
+
+    if not isinstance(store, ClusterStore):
+        return []
+    from esdedup.readers.records import FieldMap
+    from esdedup.stores.existing import ExistingIndex
+
+    index = ExistingIndex(store)
+    found = index.without_time(FieldMap(index.told_fields()).names("published"))
+    if not found:
+        return [Check("order of time", True, "every index can be sorted by its dates")]
+    shown = "; ".join(f"{name}: {reason}" for name, reason in found.items())
+    remedy = "map the field as date in the next index, or name another: --field published=NAME"
+    return [Check("order of time", True, f"in the order of arrival: {shown}", remedy)]
 
 
 def _hot_keys(store: Store, documents: int) -> Check:
@@ -137,7 +164,7 @@ def _remedy(problem: str) -> str:
 def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[Check]:
     broken = [Check("store", False, problem, _remedy(problem)) for problem in problems]
     waiting = stats["quarantine"]
-    found = f"{stats['documents']:,} articles in {store}"
+    found = f"{stats['documents']:,} articles in {shown_store(store)}"
     return [
         *(broken or [Check("store", True, found)]),
         Check(

@@ -15,6 +15,7 @@ from esdedup.cli.options import (
     StoreUrl,
     assignments,
     open_existing,
+    shown_store,
 )
 from esdedup.cli.output import about, console, count, joined, plain, print_json, styled, title_of
 
@@ -184,8 +185,9 @@ def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
 def _say_without_windows(settings: Settings, store: str) -> None:
     if "lengths" not in settings.methods:
         say(
-            f"{store} has no windows of sentence lengths: only articles that are alike as wholes "
-            "are found, no short one inside a long one; `esdedup backfill --only lengths` adds them"
+            f"{shown_store(store)} has no windows of sentence lengths: only articles that are "
+            "alike as wholes are found, no short one inside a long one; `esdedup backfill --only "
+            "lengths` adds them"
         )
 
 

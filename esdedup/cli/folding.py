@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
@@ -138,13 +137,14 @@ class _Reading:
             raise InputError(f"{self._file}: {error.strerror}; name a file with a list") from error
 
     def _read(self, lines: Any) -> Iterator[Any]:
+        from esdedup.encoding import parse_json
         from esdedup.searching.fold import read_list
 
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                value = json.loads(line)
+                value = parse_json(line)
             except ValueError as error:
                 if number == 1 and line.lstrip()[:1] in ("[", "{"):
                     yield from read_list(self._whole(line, lines))
@@ -159,10 +159,11 @@ class _Reading:
 
     def _whole(self, first: str, rest: Any) -> Any:
         """An array or an answer written over several lines."""
+        from esdedup.encoding import parse_json
         from esdedup.errors import InputError
 
         try:
-            return json.loads(first + rest.read())
+            return parse_json(first + rest.read())
         except ValueError as error:
             raise InputError(
                 f"{self._file or 'the input'} is no JSON ({error}); give one object a line, or "

@@ -33,6 +33,7 @@ from esdedup.cli.options import (
     open_deduplicator,
     open_to_change,
     settings_of,
+    shown_store,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -42,6 +43,7 @@ from esdedup.cli.output import (
     joined,
     plain,
     print_json,
+    print_unread_dates,
     styled,
     table,
     title_of,
@@ -50,6 +52,7 @@ from esdedup.cli.output import (
 if TYPE_CHECKING:
     from esdedup.model import Decision, Document, Failure
     from esdedup.outcomes import Outcome
+    from esdedup.readers.dates import UnreadDates
 
 ROLES = ("original", "duplicate", "update", "unprocessed")
 Paths = Annotated[
@@ -218,6 +221,12 @@ def _standard_input_as_file(path: str) -> Iterator[str]:
 # --- following a run -------------------------------------------------------------------------
 
 
+def _unread_dates() -> UnreadDates:
+    from esdedup.readers.dates import UnreadDates
+
+    return UnreadDates()
+
+
 @dataclass(slots=True)
 class Tally:
     """What became of the articles of a run."""
@@ -226,6 +235,7 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
     taken: int = 0  # from the input; ahead of what is decided
+    unread_dates: UnreadDates = field(default_factory=_unread_dates)
 
     def counted(self, documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
         for document in documents:
@@ -237,6 +247,7 @@ class Tally:
             self.statuses[outcome.status] += 1
             if outcome.status != "relinked":
                 self.roles[outcome.decision.role] += 1
+            self.unread_dates.add(outcome.decision.id, outcome.unread_date)
 
     @property
     def read(self) -> int:
@@ -310,11 +321,13 @@ def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
     for role in ROLES:
         rows.add_row(styled(role, STYLES[role]), f"{tally.roles[role]:,}")
     out = console(stderr=stderr)
-    out.print(f"{count(tally.read, 'article')} read into {store}", style="bold", soft_wrap=True)
+    read = f"{count(tally.read, 'article')} read into {shown_store(store)}"
+    out.print(read, style="bold", soft_wrap=True)
     out.print(rows)
     statuses = ("new", "unchanged", "changed", "dropped", "relinked", "failed")
     known = ", ".join(f"{tally.statuses[s]:,} {s}" for s in statuses if tally.statuses[s])
     out.print(f"{known or 'nothing to do'}; {tally.seconds:.1f} s, {tally.rate:,.0f} articles/s")
+    print_unread_dates(tally.unread_dates, out)
     if tally.failed:
         out.print("`esdedup quarantine` tells what failed and why, `esdedup retry` tries again")
 
@@ -328,8 +341,11 @@ def _end(tally: Tally, *, strict: bool) -> None:
 def _print_checked(item: Document | Failure, decision: Decision, *, as_json: bool) -> None:
     from esdedup.model import Failure
 
+    # A page may tell its date by itself.
+    unread = None if isinstance(item, Failure) or item.html else item.unread_date
     if as_json:
-        print_json([item.to_json() if isinstance(item, Failure) else decision.to_json()])
+        told = item.to_json() if isinstance(item, Failure) else decision.to_json()
+        print_json([told if unread is None else {**told, "unread_date": unread}])
         return
     out = console()
     if isinstance(item, Failure):
@@ -338,6 +354,8 @@ def _print_checked(item: Document | Failure, decision: Decision, *, as_json: boo
         return
     out.print(styled(title_of(item), "bold"))
     out.print(joined("    ", decision_text(decision)), soft_wrap=True)
+    if unread is not None:
+        out.print(f"    its date cannot be read: {plain(unread)}", soft_wrap=True)
 
 
 def print_failures(failures: Sequence[Failure]) -> None:

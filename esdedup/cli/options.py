@@ -63,6 +63,12 @@ def assignments(given: list[str] | None, option: str) -> dict[str, str]:
     return pairs
 
 
+def shown_store(url: str) -> str:
+    """The URL of a store for messages: without the credentials in it."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}" if mark and scheme != "sqlite" else url
+
+
 def settings_of(
     store: str,
     preset: str | None = None,

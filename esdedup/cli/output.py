@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from esdedup.model import Decision, Document, Evidence
     from esdedup.numbers import NumberChange
+    from esdedup.readers.dates import UnreadDates
 
 # Where the output is no terminal, nobody wraps lines for us.
 _WIDTH_OF_FILES = 100
@@ -46,6 +47,18 @@ def print_json(values: Iterable[Any]) -> None:
     for value in values:
         sys.stdout.write(json.dumps(value, ensure_ascii=plain_ascii) + "\n")
     sys.stdout.flush()
+
+
+def print_unread_dates(dates: UnreadDates, out: Console) -> None:
+    """How many, with examples; nothing where all were read."""
+    if not dates.count:
+        return
+    out.print(
+        f"{count(dates.count, 'article')} had a date that cannot be read, and took the place of "
+        "their arrival:"
+    )
+    for id_, text in dates.examples.items():
+        out.print(f"    {plain(id_)}: {plain(text)}", soft_wrap=True)
 
 
 def plain(text: str) -> str:

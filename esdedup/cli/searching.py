@@ -19,7 +19,7 @@ from esdedup.cli.asking import (
     span,
 )
 from esdedup.cli.exits import ExitCode, say, stop
-from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing
+from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing, shown_store
 from esdedup.cli.output import (
     STYLES,
     about,
@@ -225,7 +225,10 @@ def record_of(store: Store, id_: str, url: str) -> Record:
     """The stored article; an unknown id ends the command."""
     record = store.get_many([id_]).get(id_)
     if record is None:
-        say(f"there is no article {plain(id_)} in {url}; `esdedup search` shows the ids")
+        say(
+            f"there is no article {plain(id_)} in {shown_store(url)}; `esdedup search` shows the "
+            "ids"
+        )
         raise stop(ExitCode.FOUND)
     return record
 

@@ -93,13 +93,16 @@ def serve(
     SIGTERM and Ctrl-C finish the batch in hand. Logs are JSON lines on standard error.
     """
     from esdedup.service.config import ServiceConfig, is_loopback
+    from esdedup.signing import check_settings
 
     _check_reach(host, keys, is_loopback(host))
     if read_only:
         open_existing(store).close()
+    chosen = settings_of(store, preset, settings, set_)
+    check_settings(chosen)
     config = ServiceConfig(
         store=store,
-        settings=settings_of(store, preset, settings, set_),
+        settings=chosen,
         keys_file=keys,
         read_only=read_only,
         body_bytes=body_megabytes * 1_000_000,
@@ -131,7 +134,7 @@ def _run(config: object, host: str, port: int, grace: float, level: str) -> None
         from esdedup.service.server import listen, run
     except ModuleNotFoundError as error:
         raise SettingsError(
-            f"the service needs {error.name}, which is not installed: pip install 'esdedup[serve]'"
+            f"the service needs {error.name}, which is not installed: pip install fastapi uvicorn"
         ) from error
     from esdedup.service.config import ServiceConfig
     from esdedup.service.logs import configure

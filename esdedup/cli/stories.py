@@ -22,6 +22,7 @@ from esdedup.cli.options import (
     assignments,
     open_existing,
     settings_of,
+    shown_store,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -280,8 +281,8 @@ def show(
         event = _event(found, id_)
         if event is None:
             say(
-                f"there is no event {plain(id_)} in {store}, nor one with such an article; "
-                "`esdedup events` lists them, --since looks further back"
+                f"there is no event {plain(id_)} in {shown_store(store)}, nor one with such an "
+                "article; `esdedup events` lists them, --since looks further back"
             )
             raise stop(ExitCode.FOUND)
         told = report(event, opened, stories=True)
@@ -351,7 +352,6 @@ def _watch(
     every: float | None,
     set_: list[str] | None,
 ) -> None:
-    from esdedup.cli.watching import shown_store
     from esdedup.events.history import EventWatch
     from esdedup.told import Checkpoint, Output
 

@@ -18,6 +18,7 @@ from esdedup.cli.options import (
     assignments,
     open_existing,
     settings_of,
+    shown_store,
 )
 from esdedup.cli.output import console, count, plain, print_json, styled, table
 
@@ -179,7 +180,7 @@ def _judge_store(
         else:
             drawn = sample(opened, per_bin=per_bin, most=most)
             if not drawn:
-                say(f"no two articles in {url} share keys: there is nothing to judge")
+                say(f"no two articles in {shown_store(url)} share keys: there is nothing to judge")
                 return
             write(file, drawn)
         _ask(opened, file, drawn, judge)

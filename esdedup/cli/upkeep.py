@@ -21,6 +21,7 @@ from esdedup.cli.options import (
     open_existing,
     open_to_change,
     settings_of,
+    shown_store,
 )
 from esdedup.cli.output import console, count, joined, plain, print_json, styled, table
 from esdedup.errors import StoreError
@@ -70,7 +71,7 @@ def delete(
     else:
         _print_deleted(report, dry_run=dry_run)
     if report["missing"]:
-        say(f"not in {store}: {', '.join(plain(id_) for id_ in report['missing'])}")
+        say(f"not in {shown_store(store)}: {', '.join(plain(id_) for id_ in report['missing'])}")
         raise stop(ExitCode.FOUND)
 
 
@@ -84,7 +85,7 @@ def stats(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     if json_:
         print_json([numbers])
         return
-    rows = table(store, "")
+    rows = table(shown_store(store), "")
     rows.columns[1].justify = "right"
     for name, value in numbers.items():
         for line, shown in value.items() if isinstance(value, dict) else [(name, value)]:

@@ -13,7 +13,7 @@ import typer
 
 from esdedup.cli.daemons import Patience, date_of, until_signalled
 from esdedup.cli.exits import ExitCode, say, stop
-from esdedup.cli.options import open_existing
+from esdedup.cli.options import open_existing, shown_store
 from esdedup.cli.output import count, plain, when
 
 if TYPE_CHECKING:
@@ -137,9 +137,3 @@ def _lines(file: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: the ids cannot be read ({error})") from error
     return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def shown_store(store: str) -> str:
-    """The name of a store without a password in it."""
-    scheme, mark, rest = store.partition("://")
-    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else store

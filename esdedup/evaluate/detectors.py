@@ -98,7 +98,7 @@ class Ours:
         rulings = []
         with Deduplicator.open(self.store, settings) as deduplicator:
             if self.store != IN_MEMORY:
-                _refuse_what_is_there(deduplicator, self.store)
+                _refuse_what_is_there(deduplicator)
             try:
                 for place, item in enumerate(signed(undated(items), settings)):
                     decision = deduplicator.write([item])[0].decision
@@ -178,9 +178,9 @@ def _groups(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, str]:
     return {i: there[i].decision.story if i in there else i for i in ids}
 
 
-def _refuse_what_is_there(deduplicator: Deduplicator, store: str) -> None:
+def _refuse_what_is_there(deduplicator: Deduplicator) -> None:
     if deduplicator.store.stats().get("documents"):
-        raise InputError(f"{store} has documents already; eval needs an empty store to run in")
+        raise InputError("the store has documents already; eval needs an empty one to run in")
 
 
 def _empty(deduplicator: Deduplicator, ids: Sequence[str]) -> None:

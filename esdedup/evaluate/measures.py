@@ -1,6 +1,6 @@
 """Measures of detection: counts and what follows from them, clusters, agreement of judges.
 
-What scikit-learn has is taken from there (`esdedup[eval]`); the rest is a few lines each.
+What scikit-learn has is taken from there (the extra `eval`); the rest is a few lines each.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def sklearn_metrics() -> Any:
         from sklearn import metrics
     except ImportError as error:
         raise SettingsError(
-            "this needs scikit-learn and scipy: pip install 'esdedup[eval]'"
+            "this needs scikit-learn and scipy: pip install scikit-learn scipy"
         ) from error
     return metrics
 
@@ -103,7 +103,7 @@ def scipy_stats() -> Any:
     try:
         from scipy import stats
     except ImportError as error:
-        raise SettingsError("this needs scipy: pip install 'esdedup[eval]'") from error
+        raise SettingsError("this needs scipy: pip install scipy") from error
     return stats
 
 

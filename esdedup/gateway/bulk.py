@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from esdedup.encoding import parse_json
 from esdedup.errors import InputError
 from esdedup.gateway import jsontext
+from esdedup.gateway.limits import TooMuch, has_many_values, lines_of
 from esdedup.model import JSON
 
 Verb = Literal["index", "create", "update", "delete"]
@@ -65,16 +67,20 @@ def parse(
     default_index: str,
     default_meta: Mapping[str, Any],
     is_read: Callable[[str], bool] = lambda index: True,
+    most: int = 100_000,
 ) -> Bulk:
     """`default_meta`: what the request's parameters say for every action; `is_read`: whether the
-    documents of an index are of interest, since reading them is most of the work."""
-    lines = body.split(b"\n")
+    documents of an index are of interest, since reading them is most of the work. TooMuch where
+    there are more actions than `most`."""
+    lines = lines_of(body, most, "actions", "--max-actions")
     operations: list[Operation] = []
     number = 0
     while number < len(lines):
         if not lines[number].strip():
             number += 1
             continue
+        if len(operations) >= most:
+            raise TooMuch(f"the bulk has more than {most:,} actions", "--max-actions")
         verb, meta = _action(lines[number], number)
         source_line = number + (verb != "delete")
         if source_line >= len(lines) or (verb != "delete" and not lines[source_line].strip()):
@@ -90,7 +96,7 @@ def parse(
                 number,
                 source_line,
                 text,
-                json_object(text) if text and is_read(index) else None,
+                sent_object(text) if text and is_read(index) else None,
             )
         )
         number = source_line + 1
@@ -98,7 +104,7 @@ def parse(
 
 
 def _action(line: bytes, number: int) -> tuple[Verb, JSON]:
-    action = json_object(line)
+    action = sent_object(line)
     if action is None or len(action) != 1:
         raise Malformed(f"bulk: line {number + 1} is no action")
     ((given, meta),) = action.items()
@@ -108,11 +114,16 @@ def _action(line: bytes, number: int) -> tuple[Verb, JSON]:
     return verb, meta
 
 
+def sent_object(text: bytes) -> JSON | None:
+    """One that a caller sent; None also where reading it would keep all other requests waiting."""
+    return None if has_many_values(text) else json_object(text)
+
+
 def json_object(text: bytes) -> JSON | None:
     """None for everything else: what it means is the cluster's to say."""
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 
@@ -141,11 +152,7 @@ def with_dedup(text: bytes, source: JSON, dedup: bytes) -> bytes:
     """A document with our object; one it had is taken out. All else is not touched."""
     if "dedup" in source:
         written = text.decode()
-        found = jsontext.members(written)
-        while any(member.name == "dedup" for member in found):
-            written = jsontext.without(written, found, "dedup")
-            found = jsontext.members(written)
-        text = written.encode()
+        text = jsontext.without(written, jsontext.members(written), "dedup").encode()
         source = {k: v for k, v in source.items() if k != "dedup"}
     return jsontext.with_last(text, "dedup", dedup, is_empty=not source)
 
@@ -202,4 +209,6 @@ def _text(value: Any) -> str:
 def _id(value: Any) -> str | None:
     if value is None or value == "":
         return None
+    if isinstance(value, list | dict):
+        raise Malformed("bulk: an _id is neither a text nor a number")
     return value if isinstance(value, str) else json.dumps(value)

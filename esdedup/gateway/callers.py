@@ -12,25 +12,28 @@ import hashlib
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from esdedup.encoding import encoded
-from esdedup.errors import StoreError, StoreUnavailable
+from esdedup.errors import StoreError, StoreUnavailable, UnsupportedVersion
 from esdedup.gateway.http import HOP_BY_HOP, Headers
+from esdedup.stores.causes import error_of, told
 from esdedup.stores.cluster import ClusterStore
 from esdedup.stores.connection import (
     OPAQUE_ID,
     Connection,
+    PrivilegeMissing,
     Product,
     Target,
-    _error_of,
+    _as_json,
     _Later,
     _refusal,
     _tls_message,
     lines,
 )
+from esdedup.stores.versions import check_version
 
 # About the message, the client or the way it came; not about who sent it.
 _NOT_IDENTITY = HOP_BY_HOP | {
@@ -40,6 +43,9 @@ _NOT_IDENTITY = HOP_BY_HOP | {
     "user-agent", "x-elastic-client-meta", "x-elastic-product-origin", "x-esdedup-fold",
     "x-opaque-id", "x-request-id",
 }  # fmt: skip
+
+# Callers beyond these are asked for with each of their folded searches.
+_MOST_UNKNOWN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +78,11 @@ class Cluster:
         self._pool: Any = None
         self._lock = threading.Lock()
         self._product: Product | None = target.product
+        self.is_checked = False  # of a version that is supported
+        self._unknown: set[str] = set()  # callers that may not ask for it
 
     def store(self, caller: Caller, pattern: str, settings: Any) -> CallerStore:
         """Opens the store behind a pattern as the caller; nothing is made where nothing is."""
-        from dataclasses import replace
-
         from esdedup.errors import StoreMissing
         from esdedup.stores.index import Index
 
@@ -90,15 +96,40 @@ class Cluster:
         def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
             return self._perform(caller, target, method, path, params, body)
 
-        return Connection(self.product(caller), target, perform, lambda: None)
+        made = Connection(self.product(caller), target, perform, lambda: None)
+        if not self.is_checked:
+            self.is_checked = check_version(made) is not None
+        return made
+
+    def check(self, caller: Caller) -> None:
+        """UnsupportedVersion; nothing where nobody answers, or nothing to this caller: the next
+        one may ask for the version."""
+        if caller.name in self._unknown:
+            return
+        try:
+            self.connection(caller, replace(self.target, opening_seconds=0.0))
+        except UnsupportedVersion:
+            raise
+        except StoreUnavailable:
+            return
+        except StoreError:
+            pass  # the request that follows is told
+        if not self.is_checked and len(self._unknown) < _MOST_UNKNOWN:
+            self._unknown.add(caller.name)
 
     def product(self, caller: Caller) -> Product:
         """Elasticsearch names itself in a header of every answer."""
         if self._product is None:
-            answer = self._request(caller, "GET", "/", {}, None)
-            if answer.status in (401, 403):
-                raise StoreError("the cluster refused the caller's credentials")
+            try:
+                answer = self._request(caller, "GET", "/", {}, None)
+            except _Later as later:
+                raise StoreUnavailable(f"{self.target.shown} does not answer ({later})") from later
+            if answer.status == 401:
+                raise StoreError("the cluster refused the caller's credentials (401)")
             named = answer.headers.get("x-elastic-product") == "Elasticsearch"
+            # A caller that may write to an index need not be one that may ask for the version.
+            if answer.status == 403 and not named:
+                raise CallerDenied(403, _as_json(answer.data), "GET /", self.target)
             self._product = "elasticsearch" if named else "opensearch"
         return self._product
 
@@ -132,18 +163,14 @@ class Cluster:
         if params:
             path = f"{path}{'&' if '?' in path else '?'}{urlencode(params)}"
         answer = self._request(caller, method, path, headers, data)
-        try:
-            value = json.loads(answer.data) if answer.data else {}
-        except ValueError:
-            value = answer.data[:500].decode("utf-8", "replace")
+        value = _as_json(answer.data) if answer.data else {}
         if answer.status >= 400:
             what = f"{method} {path.partition('?')[0]}"
-            kind, reason = _error_of(value)
-            if answer.status in (401, 403) and kind != "cluster_block_exception":
-                raise StoreError(
-                    f"the caller may not {what} ({answer.status} {reason[:300]}); give it the "
-                    "rights in mappings/roles, or let `esdedup sweep` sign what it writes"
-                )
+            kind, reason = error_of(value)
+            if answer.status == 401:
+                raise StoreError(f"the cluster refused the caller's credentials (401 {reason})")
+            if answer.status == 403 and kind != "cluster_block_exception":
+                raise CallerDenied(403, value, what, target)
             raise _refusal(target, answer.status, value, what)
         return value
 
@@ -179,6 +206,17 @@ class Cluster:
                     maxsize=16,
                 )
             return self._pool
+
+
+class CallerDenied(PrivilegeMissing):
+    """The caller lacks a privilege: its own to mend, or left to `esdedup sweep`."""
+
+    def _told(self) -> str:
+        reason = "" if self.denial.action else f" {told(self.body)}"
+        return (
+            f"the caller may not: {self.denial} ({self.status}{reason}); give it the rights in "
+            "mappings/roles, or let `esdedup sweep` sign what it writes"
+        )
 
 
 __all__ = ["Caller", "CallerStore", "Cluster", "StoreUnavailable"]

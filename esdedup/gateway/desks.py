@@ -29,7 +29,7 @@ from esdedup.linking import probes_of
 from esdedup.model import JSON, Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.readers.records import FieldMap
-from esdedup.signing import Signed, joined, prepare_apart
+from esdedup.signing import Signed, check_settings, joined, prepare_apart
 from esdedup.stores import Record
 from esdedup.stores.connection import ClusterRefused, path_of
 from esdedup.stores.existing import ours_of
@@ -71,6 +71,7 @@ class Desk:
         self.store = store
         self.deduplicator = Deduplicator(store)
         self.settings = store.settings
+        check_settings(self.settings)
         self._backfill = Backfill(self.deduplicator, SweepPlan(fields=fields))
         # Names told to an earlier backfill count as well.
         told = {**self._backfill.index.told_fields(), **fields}

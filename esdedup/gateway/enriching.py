@@ -16,7 +16,8 @@ from esdedup.gateway import bulk
 from esdedup.gateway.bulk import Operation
 from esdedup.model import JSON, Decision, Document, Failure, iso
 from esdedup.pipeline import Deduplicator, empty_signature
-from esdedup.readers.records import FieldMap, moment, to_document
+from esdedup.readers.dates import moment
+from esdedup.readers.records import FieldMap, to_document
 from esdedup.signing import Signed
 from esdedup.stores import Record, bodies
 

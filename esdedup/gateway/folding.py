@@ -10,12 +10,14 @@ filter     copies are left out by a filter; nothing of the answer has to be chan
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from esdedup.encoding import parse_json
 from esdedup.errors import QueryError
 from esdedup.gateway import jsontext
+from esdedup.gateway.limits import MOST_VALUES, TooMuch, has_many_values
 from esdedup.model import JSON
 from esdedup.searching import requests
 from esdedup.searching.queries import By
@@ -65,11 +67,7 @@ def asked(body: bytes, pairs: Sequence[tuple[str, str]]) -> Asked:
     """QueryError where the body is no search."""
     given = dict(pairs)
     text = body.strip() or given.get("source", "").encode("utf-8", "surrogateescape")
-    try:
-        value = json.loads(text) if text else {}
-    except (ValueError, RecursionError) as error:
-        raise QueryError("the body of the search is no JSON") from error
-    checked = requests.checked(value)
+    checked = search_of(_loaded(text) if text else {}).body
     dropped = {"source", "source_content_type"}
     if "q" in given:
         query = {"query": given["q"]}
@@ -77,6 +75,20 @@ def asked(body: bytes, pairs: Sequence[tuple[str, str]]) -> Asked:
         checked["query"] = {"query_string": query}
         dropped |= {"q", *_QUERY_STRING}
     return Asked(checked, tuple((k, v) for k, v in pairs if k not in dropped))
+
+
+def search_of(value: Any) -> Asked:
+    """One of which nothing stands in an address; QueryError where it is none."""
+    return Asked(requests.checked(value), ())
+
+
+def _loaded(text: bytes) -> Any:
+    if has_many_values(text):
+        raise QueryError(f"the search has more than {MOST_VALUES:,} values")
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise QueryError("the search is no JSON") from error
 
 
 def how(search: Asked, fold: Fold, product: str, *, is_json: bool) -> How:
@@ -204,13 +216,15 @@ class Entry:
     body: JSON
 
 
-def entries(lines: Sequence[bytes], default_index: str) -> list[Entry]:
-    """QueryError where the body is no _msearch."""
+def entries(lines: Sequence[bytes], default_index: str, most: int) -> list[Entry]:
+    """QueryError where the body is no _msearch, TooMuch where it has more searches than `most`."""
     found: list[Entry] = []
     number = int(bool(lines) and not lines[0].strip())  # as the engines: a first blank line
     while number + 1 < len(lines):
         if not lines[number].strip() and not lines[number + 1].strip():
             break
+        if len(found) >= most:
+            raise TooMuch(f"the _msearch has more than {most:,} searches", "--max-searches")
         header = _object(lines[number]) if lines[number].strip() else {}
         index = header.get("index", default_index)
         index = ",".join(map(str, index)) if isinstance(index, list) else str(index)
@@ -221,16 +235,13 @@ def entries(lines: Sequence[bytes], default_index: str) -> list[Entry]:
 
 
 def _object(line: bytes) -> JSON:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise QueryError("a line of the _msearch is no JSON") from error
+    value = _loaded(line)
     if not isinstance(value, dict):
         raise QueryError("a line of the _msearch is no object")
     return value
 
 
-def responses_shown(text: str, folded_places: Sequence[int], *, wants_total: bool) -> str:
+def responses_shown(text: str, folded_places: Container[int], *, wants_total: bool) -> str:
     """An _msearch answer with the totals of the collapsed ones of its searches set right."""
     top = next((m for m in jsontext.members(text) if m.name == "responses"), None)
     if top is None:
@@ -250,10 +261,17 @@ def count_search(search: Asked, fold: Fold) -> Asked:
     """A `_count` as a search that counts stories."""
     body: JSON = {**search.body, "size": 0, "track_total_hits": True}
     if (least := search.value("min_score")) is not None:
-        body["min_score"] = float(least)
+        body["min_score"] = _number(least, "min_score")
     body["aggs"] = {COUNT: _count({}, by_of(fold))}
     pairs = tuple((k, v) for k, v in search.pairs if k not in _ONLY_COUNT)
     return Asked(body, pairs)
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise QueryError(f"{name} must be a number") from error
 
 
 def count_answer(text: str) -> str | None:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 _decoder = json.JSONDecoder()
@@ -79,16 +80,16 @@ def with_last(text: bytes, name: str, value: bytes, *, is_empty: bool) -> bytes:
 
 
 def without(text: str, found: list[Member], name: str) -> str:
-    """Without one member and the comma that goes with it."""
-    place = next((i for i, m in enumerate(found) if m.name == name), None)
-    if place is None:
+    """Without all members of a name and the commas that go with them."""
+    if not found:
         return text
-    member = found[place]
-    if place + 1 < len(found):
-        return text[: member.start] + text[found[place + 1].start :]
-    if place:
-        return text[: found[place - 1].end] + text[member.end :]
-    return text[: member.start] + text[member.end :]
+    end = next((m.end for m in reversed(found) if m.name != name), found[0].start)
+    edits = [
+        (member.start, after.start, "")
+        for member, after in pairwise(found)
+        if member.name == name and member.start < end
+    ]
+    return replaced(text, [*edits, (end, found[-1].end, "")])
 
 
 def replaced(text: str, edits: list[tuple[int, int, str]]) -> str:

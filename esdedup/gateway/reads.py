@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
-from esdedup.errors import QueryError
-from esdedup.gateway import folding, http, routes
+from esdedup.encoding import parse_json
+from esdedup.errors import QueryError, UnsupportedVersion
+from esdedup.gateway import folding, http, limits, routes
+from esdedup.gateway.callers import Caller
 from esdedup.gateway.folding import Asked, Fold, How
 from esdedup.gateway.http import Headers, HttpError
+from esdedup.gateway.limits import TooMuch
 
 if TYPE_CHECKING:
     from esdedup.gateway.clients import Request
@@ -22,6 +27,10 @@ if TYPE_CHECKING:
 # Below this, packing an answer gains nothing.
 _WORTH_PACKING = 1_400
 
+T = TypeVar("T")
+# Of an _msearch: line of the body, fold, how, and body of each search.
+Plan = list[tuple[int, Fold, How, "JSON"]]
+
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
@@ -29,7 +38,7 @@ class _Sent:
 
     request: Request
     body: bytes  # as the caller wrote it, without compression
-    raw: bytes
+    size: int  # of it when it is read: 60 kB may be 10,000 searches
     is_told: bool  # asked for by this request, not by a default
 
 
@@ -61,22 +70,53 @@ class Reads:
         return "off"
 
     async def handle(self, request: Request) -> None:
+        """Folded; as it came where only a default asks for it and it cannot be, or is too much."""
         gateway = self._gateway
-        raw = await gateway.whole_body(request)
-        try:
-            plain = http.decoded(
-                raw, request.head.get("content-encoding"), gateway.options.max_body
-            )
-            sent = _Sent(request, plain or b"", raw, request.fold is not None)
+        await self._check_version(request)
+        with gateway.memory.share() as share:
+            raw = await gateway.whole_body(request, share)
+            is_told = request.fold is not None
             gateway.counts["folded"] += 1
             try:
-                await self._folded(sent, is_json=plain is not None)
-            except QueryError as error:
-                if sent.is_told:
+                plain = await self._unpacked(request, raw, share)
+                body = plain or b""
+                size = await gateway.apart(len(body), partial(limits.read_size, body))
+                share.add(size)
+                await self._folded(_Sent(request, body, size, is_told), is_json=plain is not None)
+            except (QueryError, TooMuch) as error:
+                if not is_told:
+                    await self._as_it_came(request, raw)
+                elif isinstance(error, TooMuch):
+                    raise
+                else:
                     raise HttpError(400, str(error), "illegal_argument_exception") from error
-                await self._as_it_came(sent)
-        finally:
-            gateway.release(len(raw))
+
+    async def _unpacked(self, request: Request, raw: bytes, share: limits.Share) -> bytes | None:
+        encoding, limit = request.head.get("content-encoding"), self._gateway.options.max_body
+        if not encoding or len(raw) <= limits.INLINE_PACKED:
+            try:
+                return limits.unpacked(raw, encoding, limits.INLINE if encoding else limit)
+            except TooMuch:
+                pass  # more than may be done here
+        return await self._gateway.apart(
+            limit, partial(limits.unpacked, raw, encoding, limit, share.add)
+        )
+
+    async def _apart(self, size: int, function: Callable[[], T]) -> T:
+        """Off the event loop where the text is long; QueryError where it is nested too deeply."""
+        try:
+            return await self._gateway.apart(size, function)
+        except RecursionError as error:
+            raise QueryError("the search, or its answer, is nested too deeply") from error
+
+    async def _check_version(self, request: Request) -> None:
+        cluster = self._gateway.cluster
+        if cluster.is_checked:
+            return
+        try:
+            await asyncio.to_thread(cluster.check, Caller.of(request.head.headers))
+        except UnsupportedVersion as error:
+            raise HttpError(503, str(error), "esdedup_unavailable_exception") from error
 
     async def _folded(self, sent: _Sent, *, is_json: bool) -> None:
         kind = sent.request.route.kind
@@ -87,7 +127,8 @@ class Reads:
             return
         told = sent.request.fold
         fold = self._named(told) if told is not None else self._default(sent.request.route.index)
-        search = folding.asked(sent.body, routes.parameters(sent.request.query))
+        pairs = routes.parameters(sent.request.query)
+        search = await self._apart(sent.size, partial(folding.asked, sent.body, pairs))
         if kind == "count":
             await self._count(sent, search, fold)
         else:
@@ -96,71 +137,69 @@ class Reads:
     # --- one search --------------------------------------------------------------------------
 
     async def _search(self, sent: _Sent, search: Asked, fold: Fold) -> None:
-        product = self._gateway.cluster.known_product
-        how = folding.how(search, fold, product, is_json=_wants_json(sent.request, search))
-        answer = await self._ask(sent, search, folding.folded(search.body, fold, how), how)
+        product, is_json = self._gateway.cluster.known_product, _wants_json(sent.request, search)
+        how = await self._apart(
+            sent.size, lambda: folding.how(search, fold, product, is_json=is_json)
+        )
+        answer = await self._ask_folded(sent, search, fold, how)
         if how == "filter":
             await self._give(sent, answer, answer.body, "canonical")
             return
-        text = answer.body.decode("utf-8", "surrogateescape")
-        number = folding.counted(_parsed(text)) if answer.head.status == 200 else None
+        number = None
+        if answer.head.status == 200:
+            number = await self._apart(len(answer.body), lambda: folding.counted(_parsed(answer)))
         if answer.head.status == 400 and not sent.is_told:
-            await self._as_it_came(sent)  # an index without our fields, most likely
-        elif number is None:
+            raise QueryError("an index without our fields, most likely")
+        if number is None:
             await self._give(sent, answer, answer.body, fold)
         elif number.ungrouped:
-            body = folding.folded(search.body, fold, "filter")
-            answer = await self._ask(sent, search, body, "filter")
+            answer = await self._ask_folded(sent, search, fold, "filter")
             await self._give(sent, answer, answer.body, "canonical")
         else:
             wants = folding.wants_total(search.value("filter_path"))
-            shown = folding.shown(text, wants).encode("utf-8", "surrogateescape")
+            shown = await self._apart(
+                len(answer.body), lambda: _encoded(folding.shown(_text(answer), wants))
+            )
             await self._give(sent, answer, shown, fold)
 
     async def _count(self, sent: _Sent, search: Asked, fold: Fold) -> None:
         """Native where stories are counted by leaving copies out; else as a search."""
         by_filter = fold == "canonical" or not _wants_json(sent.request, search)
         if by_filter or search.value("filter_path") is not None:
-            answer = await self._ask(
-                sent, search, folding.folded(search.body, fold, "filter"), "filter"
-            )
+            answer = await self._ask_folded(sent, search, fold, "filter")
             await self._give(sent, answer, answer.body, "canonical")
             return
         counting = folding.count_search(search, fold)
         path = sent.request.path.rstrip("/").removesuffix("_count") + "_search"
-        answer = await self._ask(sent, counting, counting.body, "filter", path=path)
+        body = await self._apart(sent.size, partial(_dumps, counting.body))
+        answer = await self._exchange(sent, path, _query(counting, "filter"), body)
         told = None
         if answer.head.status == 200:
-            told = folding.count_answer(answer.body.decode("utf-8", "surrogateescape"))
+            told = folding.count_answer(_text(answer))
         if told is None and not sent.is_told:
-            await self._as_it_came(sent)
-            return
-        body = answer.body if told is None else told.encode("utf-8", "surrogateescape")
-        await self._give(sent, answer, body, fold)
+            raise QueryError("an index without our fields, most likely")
+        await self._give(sent, answer, answer.body if told is None else _encoded(told), fold)
 
     # --- several -----------------------------------------------------------------------------
 
     async def _msearch(self, sent: _Sent) -> None:
         request = sent.request
-        pairs = routes.parameters(request.query)
-        whole = Asked({}, tuple(pairs))
-        lines = sent.body.split(b"\n")
-        plan = self._plan(sent, lines)
+        whole = Asked({}, tuple(routes.parameters(request.query)))
+        lines, plan = await self._apart(sent.size, partial(self._plan, sent))
         is_json = _wants_json(request, whole)
         answer = await self._ask_many(sent, whole, lines, plan, is_json=is_json)
+        body = answer.body
         if is_json and answer.head.status == 200:
-            text = answer.body.decode("utf-8", "surrogateescape")
-            responses = _parsed(text).get("responses", [])
-            if again := self._again(sent, plan, responses):
+            again = await self._apart(len(answer.body), partial(self._again, sent, plan, answer))
+            if again is not None:
                 plan = again
                 answer = await self._ask_many(sent, whole, lines, plan, is_json=is_json)
-                text = answer.body.decode("utf-8", "surrogateescape")
-            places = [i for i, (_, _, how, _) in enumerate(plan) if how == "collapse"]
+            places = {i for i, (_, _, how, _) in enumerate(plan) if how == "collapse"}
             wants = folding.wants_total(whole.value("filter_path"))
-            shown = folding.responses_shown(text, places, wants_total=wants)
-            body = shown.encode("utf-8", "surrogateescape")
-        else:
-            body = answer.body
+            body = await self._apart(
+                len(answer.body),
+                lambda: _encoded(folding.responses_shown(_text(answer), places, wants_total=wants)),
+            )
         done: set[Fold] = {
             fold if is_json and how == "collapse" else "canonical"
             for _, fold, how, _ in plan
@@ -168,30 +207,29 @@ class Reads:
         }
         await self._give(sent, answer, body, ",".join(sorted(done)) or "off")
 
-    def _plan(self, sent: _Sent, lines: Sequence[bytes]) -> list[tuple[int, Fold, How, JSON]]:
-        """(line of the body, fold, how, body) of each search."""
-        told = sent.request.fold
+    def _plan(self, sent: _Sent) -> tuple[list[bytes], Plan]:
+        """The lines of the body, and what is done with each search."""
+        told, most = sent.request.fold, self._gateway.options.max_searches
+        lines = limits.lines_of(sent.body, most, "searches", "--max-searches")
         product = self._gateway.cluster.known_product
-        plan: list[tuple[int, Fold, How, JSON]] = []
-        for entry in folding.entries(lines, sent.request.route.index):
+        plan: Plan = []
+        for entry in folding.entries(lines, sent.request.route.index, most):
             fold = self._named(told) if told is not None else self._default(entry.index)
             how: How = "filter"
-            body = entry.body
             if fold != "off":
                 try:
-                    one = folding.asked(json.dumps(body).encode(), ())
+                    one = folding.search_of(entry.body)
                     how = folding.how(one, fold, product, is_json=True)
                 except QueryError:
                     if sent.is_told:
                         raise
                     fold = "off"
-            plan.append((entry.body_line, fold, how, body))
-        return plan
+            plan.append((entry.body_line, fold, how, entry.body))
+        return lines, plan
 
-    def _again(
-        self, sent: _Sent, plan: Sequence[tuple[int, Fold, How, JSON]], responses: Sequence[JSON]
-    ) -> list[tuple[int, Fold, How, JSON]] | None:
+    def _again(self, sent: _Sent, plan: Plan, answer: Answer) -> Plan | None:
         """Where a collapse would hide articles without a group, or an index lacks our fields."""
+        responses: Sequence[JSON] = _parsed(answer).get("responses", [])
         if len(responses) != len(plan):
             return None
         out, differs = [], False
@@ -207,30 +245,23 @@ class Reads:
         return out if differs else None
 
     async def _ask_many(
-        self,
-        sent: _Sent,
-        whole: Asked,
-        lines: Sequence[bytes],
-        plan: Sequence[tuple[int, Fold, How, JSON]],
-        *,
-        is_json: bool,
+        self, sent: _Sent, whole: Asked, lines: Sequence[bytes], plan: Plan, *, is_json: bool
     ) -> Answer:
-        out = list(lines)
-        for line, fold, how, body in plan:
-            if fold != "off":
-                way: How = how if is_json else "filter"
-                out[line] = _dumps(folding.folded(body, fold, way))
-        query = _query(whole, "collapse")
-        return await self._exchange(sent, sent.request.path, query, b"\n".join(out))
+        def folded() -> bytes:
+            out = list(lines)
+            for line, fold, how, body in plan:
+                if fold != "off":
+                    out[line] = _dumps(folding.folded(body, fold, how if is_json else "filter"))
+            return b"\n".join(out)
+
+        body = await self._apart(sent.size, folded)
+        return await self._exchange(sent, sent.request.path, _query(whole, "collapse"), body)
 
     # --- asking and answering ----------------------------------------------------------------
 
-    async def _ask(
-        self, sent: _Sent, search: Asked, body: JSON, how: How, *, path: str | None = None
-    ) -> Answer:
-        return await self._exchange(
-            sent, path or sent.request.path, _query(search, how), _dumps(body)
-        )
+    async def _ask_folded(self, sent: _Sent, search: Asked, fold: Fold, how: How) -> Answer:
+        body = await self._apart(sent.size, lambda: _dumps(folding.folded(search.body, fold, how)))
+        return await self._exchange(sent, sent.request.path, _query(search, how), body)
 
     async def _exchange(self, sent: _Sent, path: str, query: str, body: bytes) -> Answer:
         dropped = ("content-encoding", "accept-encoding")
@@ -246,10 +277,9 @@ class Reads:
         self._gateway.cluster.saw_product(answer.head.get("x-elastic-product"))
         return answer
 
-    async def _as_it_came(self, sent: _Sent) -> None:
-        request = sent.request
+    async def _as_it_came(self, request: Request, raw: bytes) -> None:
         answer = await self._gateway.upstream.exchange(
-            request.head.method, request.target, request.headers, sent.raw, repeatable=True
+            request.head.method, request.target, request.headers, raw, repeatable=True
         )
         headers = http.end_to_end(answer.head.headers)
         headers.append(("X-Esdedup-Fold", "off"))
@@ -262,7 +292,7 @@ class Reads:
         headers.append(("X-Esdedup-Fold", fold))
         packs = "gzip" in sent.request.head.get("accept-encoding").lower()
         if packs and len(body) > _WORTH_PACKING and not answer.head.get("content-encoding"):
-            body = gzip.compress(body, 1)
+            body = await self._gateway.apart(len(body), partial(gzip.compress, body, 1))
             headers.append(("content-encoding", "gzip"))
         await self._gateway.answer(
             sent.request, answer.head.status, answer.head.reason, headers, body
@@ -297,9 +327,17 @@ def _dumps(body: JSON) -> bytes:
     )
 
 
-def _parsed(text: str) -> JSON:
+def _text(answer: Answer) -> str:
+    return answer.body.decode("utf-8", "surrogateescape")
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _parsed(answer: Answer) -> JSON:
     try:
-        value = json.loads(text)
+        value = parse_json(_text(answer))
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
 import logging
 import ssl
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
-from esdedup.gateway import http, plain, routes
-from esdedup.gateway.callers import Cluster
+from esdedup.gateway import http, limits, plain, routes
+from esdedup.gateway.callers import Caller, Cluster
 from esdedup.gateway.clients import Client, Handler, Job, Request, linger, raised, taken_head
 from esdedup.gateway.folding import Fold
 from esdedup.gateway.http import Head, Headers, HttpError, Pace, UpstreamError
@@ -30,8 +32,14 @@ log = logging.getLogger("esdedup.gateway")
 # How long a connection may say nothing, or not get to the end of a head.
 _IDLE_SECONDS = 75.0
 _MOST_CONNECTIONS = 2_000
+# At the start, for the version of the cluster; one that is slower is asked later.
+_CHECK_SECONDS = 3.0
 _THREADS = 4
+# For reading JSON: more of them would only take turns with the event loop.
+_READING_THREADS = 2
 _STATUS = "/_esdedup/status"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +52,10 @@ class Options:
     fields: Mapping[str, str] = field(default_factory=dict)  # ours -> theirs
     settings: Settings | None = None
     fail_closed: bool = False
-    max_body: int = 100 << 20  # what the engines take by default
-    max_in_hand: int = 400 << 20  # of all bodies that are held whole
+    max_body: int = 100 << 20  # what the engines take by default; compressed, and unpacked
+    max_actions: int = 100_000  # of a bulk
+    max_searches: int = 10_000  # of an _msearch
+    max_memory: int = 1_000 << 20  # of all bodies that are held, unpacked and read
     workers: int = 1
     settle_seconds: float = 1.0
     pace: Pace = field(default_factory=Pace)
@@ -62,6 +72,8 @@ class Gateway:
         self.cluster = Cluster(options.target)
         self.upstream = Upstream(options.target.hosts, options.target.ca_certs)
         self.threads = ThreadPoolExecutor(_THREADS, "esdedup-enrich")
+        self._reading_threads = ThreadPoolExecutor(_READING_THREADS, "esdedup-read")
+        self.memory = limits.Memory(options.max_memory)
         self.newsroom = Newsroom(
             self.cluster,
             settings=options.settings,
@@ -73,7 +85,6 @@ class Gateway:
         self.passing = Passing(self)
         self._writes = Writes(self)
         self._reads = Reads(self)
-        self._in_hand = 0
         self._clients: set[Client] = set()
         self.logs_requests = log.isEnabledFor(logging.DEBUG)
         self._server: asyncio.Server | None = None
@@ -81,6 +92,13 @@ class Gateway:
         self._watchdog: asyncio.Task[None] | None = None
 
     # --- life --------------------------------------------------------------------------------
+
+    async def check_version(self) -> None:
+        """UnsupportedVersion where a cluster that answers is too old; one that is not there, or
+        asks who we are, is looked at with its first caller."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_CHECK_SECONDS):
+                await asyncio.to_thread(self.cluster.check, Caller.of([]))
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
         """Listens; returns the port."""
@@ -111,6 +129,7 @@ class Gateway:
             await asyncio.wait(left, timeout=1.0)
         await asyncio.to_thread(self.newsroom.close, seconds)
         self.threads.shutdown(wait=False)
+        self._reading_threads.shutdown(wait=False)
         self.upstream.close()
         self.cluster.close()
         await asyncio.sleep(0.05)  # connections of clients are closed by the loop itself
@@ -266,6 +285,7 @@ class Gateway:
         """Numbers only: everybody may ask."""
         async for _ in http.body_of(request.client, request.head, self.options.pace):
             pass
+        await asyncio.sleep(0)  # of many requests sent at once, each gives way to other clients
         counts = {**self.counts, **self.newsroom.counts, "waiting": self.newsroom.waiting}
         body = json.dumps({"status": "ok", **counts}).encode() + b"\n"
         await self.answer(request, 200, "", [("content-type", "application/json")], body)
@@ -329,36 +349,33 @@ class Gateway:
         if request.head.get("expect").lower() == "100-continue" and request.head.version == 1:
             request.client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    async def whole_body(self, request: Request) -> bytes:
-        """Counted against what may be held at once; `release` gives it back."""
+    async def whole_body(self, request: Request, share: limits.Share) -> bytes:
+        """Counted in the share of the request."""
         limit, head = self.options.max_body, request.head
-        if head.length > limit:
-            raise http.too_large(limit)
+        limits.check_body(head.length, limit)
         await self.continue_(request)
-        pieces, size = [], 0
+        out = io.BytesIO()  # not a list: a chunk of two bytes would take forty
+        async for piece in http.body_of(request.client, head, self.options.pace):
+            limits.check_body(out.tell() + len(piece), limit)
+            share.add(len(piece))
+            out.write(piece)
+        return out.getvalue()
+
+    async def apart(self, size: int, function: Callable[[], T]) -> T:
+        """The function's result; beyond a few bytes it runs in a thread, and other requests go on.
+
+        A client that goes away is waited for: what the thread holds is counted until it ends.
+        """
+        if size <= limits.INLINE:
+            return function()
+        job = self._reading_threads.submit(function)
+        waiting = asyncio.wrap_future(job)
         try:
-            async for piece in http.body_of(request.client, head, self.options.pace):
-                size += len(piece)
-                self._in_hand += len(piece)
-                self._check_size(size)
-                pieces.append(piece)
-        except BaseException:
-            self._in_hand -= size
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            if not job.cancel():
+                await asyncio.wait((waiting,))
             raise
-        return b"".join(pieces)
-
-    def _check_size(self, size: int) -> None:
-        if size > self.options.max_body:
-            raise http.too_large(self.options.max_body)
-        if self._in_hand > self.options.max_in_hand:
-            raise HttpError(
-                429,
-                "the gateway holds as many bytes as it may; send again",
-                "es_rejected_execution_exception",
-            )
-
-    def release(self, size: int) -> None:
-        self._in_hand -= size
 
 
 def _is_for_the_task(head: Head) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from esdedup.encoding import encoded
-from esdedup.errors import EsdedupError, StoreMissing
-from esdedup.gateway import bulk, http, parts, routes
+from esdedup.errors import EsdedupError, StoreMissing, UnsupportedVersion
+from esdedup.gateway import bulk, http, limits, parts, routes
 from esdedup.gateway.bulk import Operation
 from esdedup.gateway.callers import Caller
 from esdedup.gateway.http import HttpError, UpstreamError
@@ -41,7 +41,7 @@ class Writes:
         self._options = gateway.options
         self._told: dict[str, float] = {}
         # A bulk names the same few indices a thousand times.
-        self._pattern_of = lru_cache(1_000)(self._pattern_of_index)
+        self._pattern_of_index = lru_cache(1_000)(self._pattern)
 
     def wants(self, request: Request) -> bool:
         route = request.route
@@ -58,10 +58,10 @@ class Writes:
 
     async def handle(self, request: Request) -> None:
         gateway, head = self._gateway, request.head
-        raw = await gateway.whole_body(request)
-        try:
+        with gateway.memory.share() as share:
+            raw = await gateway.whole_body(request, share)
             caller = Caller.of(head.headers)
-            work = await self._detected(self._work, request, caller, raw)
+            work = await self._detected(self._work, request, caller, raw, share)
             if work.parts:
                 answer, body = await self._in_parts(request, caller, work.parts)
             else:
@@ -71,15 +71,15 @@ class Writes:
             dropped = () if body is answer.body else ("content-encoding",)
             headers = http.end_to_end(answer.head.headers, *dropped)
             await gateway.answer(request, answer.head.status, answer.head.reason, headers, body)
-        finally:
-            gateway.release(len(raw))
 
     async def _at_once(self, request: Request, caller: Caller, raw: bytes, work: Work) -> Answer:
-        answer: Answer | None = None
+        done: int | None = None
         try:
             answer = await self._send(request, raw, work)
+            size = len(answer.body)
+            done = await self._gateway.apart(size, partial(_operations, request, answer))
         finally:
-            work.release(_operations(request, answer))
+            work.release(done)
         self._note(caller, work)
         return answer
 
@@ -123,7 +123,8 @@ class Writes:
                 coming.add_done_callback(let_go)
                 coming.cancel()
         assert first is not None  # there are two parts or more
-        return first, encoded(parts.joined(told))
+        size = 100 * sum(len(part.operations) for part in divided)  # about that of the answer
+        return first, await self._gateway.apart(size, lambda: encoded(parts.joined(told)))
 
     async def _detected(self, function: Callable[..., Work], *given: Any) -> Work:
         """In a thread; a client that goes away leaves no desk waiting."""
@@ -134,6 +135,7 @@ class Writes:
         except asyncio.CancelledError:
             job.add_done_callback(let_go)
             waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
+            await asyncio.wait((waiting,))  # what it holds is counted until it ends
             raise
 
     async def _send(self, request: Request, raw: bytes, work: Work) -> Answer:
@@ -164,12 +166,13 @@ class Writes:
 
     # --- in a thread -------------------------------------------------------------------------
 
-    def _work(self, request: Request, caller: Caller, raw: bytes) -> Work:
+    def _work(self, request: Request, caller: Caller, raw: bytes, share: limits.Share) -> Work:
         """What is sent instead; where detection fails, what came, unless that is forbidden."""
-        head, work = request.head, Work(raw)
-        plain = http.decoded(raw, head.get("content-encoding"), self._options.max_body)
+        work, encoding = Work(raw), request.head.get("content-encoding")
+        plain = limits.unpacked(raw, encoding, self._options.max_body, share.add)
         if plain is None:
             return self._unread(work, "a compression that is not known here")
+        share.add(limits.read_size(plain))
         try:
             parsed = self._parsed(request, plain)
         except bulk.Malformed as error:
@@ -229,7 +232,13 @@ class Writes:
         pairs = dict(routes.parameters(request.query))
         meta = bulk.request_meta(pairs)
         if route.kind == "bulk":
-            return bulk.parse(plain, route.index, meta, lambda i: self._pattern_of(i) is not None)
+            return bulk.parse(
+                plain,
+                route.index,
+                meta,
+                lambda index: self._pattern_of(index) is not None,
+                self._options.max_actions,
+            )
         verb = "create" if pairs.get("op_type") == "create" else route.kind
         operation = Operation(
             verb,  # type: ignore[arg-type]  # kinds of routes that write are verbs
@@ -237,7 +246,7 @@ class Writes:
             route.id,
             meta,
             text=plain,
-            source=None if verb == "delete" else bulk.json_object(plain),
+            source=None if verb == "delete" else bulk.sent_object(plain),
         )
         return bulk.Bulk([plain], [operation])
 
@@ -249,8 +258,9 @@ class Writes:
                 out.setdefault(pattern, []).append(op)
         return out
 
-    def _pattern_of_index(self, name: str) -> str | None:
-        return self._pattern(name) if routes.is_index(name) else None
+    def _pattern_of(self, name: str) -> str | None:
+        """Only names of indices are kept: others may be as long as a body."""
+        return self._pattern_of_index(name) if routes.is_index(name) else None
 
     def _enriched(self, request: Request, share: Share, work: Work) -> dict[int, bytes]:
         desk, prepared = share.desk, share.prepared
@@ -280,6 +290,9 @@ class Writes:
         except StoreMissing as error:
             work.missing.append(share.pattern)
             self._failed(share.pattern, str(error), quiet=True)
+        except UnsupportedVersion as error:  # nor would any sweep sign it later
+            self._gateway.counts["detection_failed"] += 1
+            raise self._closed(share.pattern, str(error)) from error
         except EsdedupError as error:
             self._failed(share.pattern, str(error))
         except HttpError:
@@ -315,9 +328,9 @@ class Writes:
         return work
 
 
-def _operations(request: Request, answer: Answer | None) -> int | None:
+def _operations(request: Request, answer: Answer) -> int | None:
     """How many writes the cluster did; None where it cannot be told."""
-    if answer is None or answer.head.status >= 300:
+    if answer.head.status >= 300:
         return None
     body = _plain(answer)
     if request.route.kind == "bulk":
@@ -329,7 +342,7 @@ def _operations(request: Request, answer: Answer | None) -> int | None:
 def _plain(answer: Answer) -> bytes:
     """Its body without compression; nothing where that cannot be read."""
     try:
-        body = http.decoded(answer.body, answer.head.get("content-encoding"), 1 << 30)
+        body = limits.unpacked(answer.body, answer.head.get("content-encoding"), 1 << 30)
     except HttpError:
         return b""
     return body or b""

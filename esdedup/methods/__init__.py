@@ -12,6 +12,10 @@ A method that stores fewer keys than a document asks with has three more (`lengt
     asked(kept, settings)          -> the keys that a document asks with
     compare_kept(a, b, settings)   -> the measure, of an older text `a` and a newer one
 
+A method that may need something which is not installed has
+
+    check(settings)                -> raises SettingsError where it is missing
+
 A key is a plain string: a letter for the method, the position where the method has positions
 (`s03:9f2c…`), so that a value meets only its own kind and its own permutation. Keys depend on
 the text and the settings, on nothing else. To add a method: write its file, name it in METHODS,

@@ -77,6 +77,14 @@ def matches(measure: float, settings: Settings) -> bool:
     return measure > 0
 
 
+def check(settings: Settings) -> None:
+    """Raise now what signing would raise with every document: a model that is not there."""
+    if settings.ner.startswith(_SPACY):
+        from esdedup.entities.spacy_ner import load
+
+        load(settings.ner.removeprefix(_SPACY))
+
+
 def recognised(batch: Batch, ner: str) -> tuple[Words, Spans]:
     """The one place that knows who finds entities: our rules, or a model of spaCy."""
     by_language = {lang: lexicon(lang) for lang in set(batch.languages)}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from esdedup.hashing import BASE_MIXED, Hashes, drawn
 from esdedup.methods.batch import Batch
-from esdedup.methods.vectors import vectors_of
+from esdedup.methods.vectors import load, vectors_of
 from esdedup.settings import Settings
 from esdedup.text import tokenise
 from esdedup.words import Terms, name_hash
@@ -148,6 +148,12 @@ def _features_of_words(batch: Batch, settings: Settings) -> Iterable[tuple[Hashe
     weights = _weights(terms.rarities[numbers], frequency, settings)
     bounds = np.searchsorted(distinct, np.arange(len(counts) + 1) << 32).tolist()
     return [(hashes[a:b], weights[a:b]) for a, b in itertools.pairwise(bounds)]
+
+
+def check(settings: Settings) -> None:
+    """Raise now what signing would raise with every document: a model that is not there."""
+    if settings.simhash_vectors:
+        load(settings.simhash_vectors)
 
 
 def _features_of_vectors(batch: Batch, settings: Settings) -> Iterable[tuple[Hashes, Weights]]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from esdedup.entities.spacy_ner import remedy
 from esdedup.errors import SettingsError
 
 # Steps of a unit. Sums of whole numbers are the same in any order and on any machine; components
@@ -28,7 +29,7 @@ def vectors_of(words: Sequence[str], model: str) -> Table:
 
     A word that is not there in small letters is looked for with a capital: names are kept so.
     """
-    vectors = _load(model)
+    vectors = load(model)
     rows = _looked_up(vectors, words)
     missing = np.flatnonzero(~rows.any(axis=1)).tolist()
     if missing:
@@ -50,16 +51,16 @@ def _looked_up(vectors: Any, words: Sequence[str]) -> NDArray[Any]:
 
 
 @lru_cache(maxsize=2)
-def _load(model: str) -> Any:
+def load(model: str) -> Any:
+    """The vectors of an installed model."""
     import spacy
 
     try:
         vectors = spacy.load(model, exclude=list(_UNUSED)).vocab.vectors
     except OSError as error:
         raise SettingsError(
-            f"simhash_vectors is {model!r}, and spaCy finds no such model; install one with word "
-            f"vectors (names end in _md or _lg) with `python -m spacy download {model}`, or leave "
-            "simhash_vectors empty"
+            f"simhash_vectors is {model!r}, and spaCy finds no such model; {remedy(model)} (it has "
+            "to have word vectors: names end in _md or _lg), or leave simhash_vectors empty"
         ) from error
     if not vectors.shape[0] or not vectors.shape[1]:
         raise SettingsError(

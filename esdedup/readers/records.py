@@ -8,13 +8,14 @@ import codecs
 import hashlib
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from esdedup.encoding import is_too_deep
 from esdedup.errors import DocumentError, InputError
-from esdedup.model import MAX_ID_BYTES, Document, Failure, parse_time
+from esdedup.model import MAX_ID_BYTES, NESTED, Document, Failure
+from esdedup.readers.dates import moment
 
 Record = dict[str, Any]
 
@@ -35,8 +36,6 @@ _TRACKING = re.compile(r"(utm_.*|(fb|g|d|y|ms)clid|igshid|mc_[ce]id)(=|$)", re.I
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # What no text should carry: null bytes, and halves of surrogate pairs, which cannot be encoded.
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
-_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
-_MONTH_FIRST = re.compile(r"(?:[A-Za-z]{3,9},?\s+)?([A-Za-z]{3,9})\.?\s+(\d{1,2}),?\s+(\d{4})\b")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_.].*)?$")
 # ISO 639-2 codes seen in feeds for the languages most news is written in.
 _TWO_LETTERS = {
@@ -86,6 +85,8 @@ class FieldMap:
 
 def to_document(record: Record, where: str, fields: FieldMap) -> Document | Failure:
     """A record becomes a document; one that cannot be used becomes a failure that says why."""
+    if is_too_deep(record):
+        return failure(where, NESTED, id_=_given_id(fields.take(dict(record), "id"), {}))
     rest = dict(record)
     known = {field: fields.take(rest, field) for field in ALIASES}
     raw: Record = {}
@@ -177,54 +178,6 @@ def language(value: str) -> str | None:
         return None
     code = found[1].lower()
     return _TWO_LETTERS.get(code, code)
-
-
-def moment(value: object) -> datetime | None:
-    """A time as feeds and pages write it; None for what cannot be read without guessing."""
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)  # parse_time adds UTC
-    if not isinstance(value, str | int | float | datetime):
-        return None
-    for reading in _readings(value):
-        try:
-            return parse_time(reading)
-        except (ValueError, OverflowError, OSError):
-            continue
-    return (_mail_time(value) or _named_month(value)) if isinstance(value, str) else None
-
-
-def _readings(value: str | float | datetime) -> list[str | float | datetime]:
-    """The value itself, or for a text its spelling in ISO 8601."""
-    if not isinstance(value, str):
-        return [value]
-    text = value.strip()
-    if re.fullmatch(r"\d{9,13}(\.\d+)?", text):  # seconds or milliseconds since 1970
-        return [float(text)]
-    if re.fullmatch(r"\d{14}", text):
-        return [f"{text[:8]}T{text[8:]}"]
-    spelled = re.sub(r"^(\d{4})/(\d\d)/(\d\d)", r"\1-\2-\3", text)
-    spelled = re.sub(r"\s*(?:UTC|GMT)$", "Z", spelled)
-    spelled = re.sub(r"\s+([+-]\d\d:?\d\d)$", r"\1", spelled)
-    return [spelled]
-
-
-def _mail_time(text: str) -> datetime | None:
-    """RFC 822, the form of RSS: `Mon, 05 Mar 2007 10:00:00 GMT`."""
-    try:
-        return parse_time(parsedate_to_datetime(text))
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-
-
-def _named_month(text: str) -> datetime | None:
-    """`Jan. 9, 2007`: the day, which is all such dates say reliably."""
-    found = _MONTH_FIRST.match(text.strip())
-    if found is None or (month := _MONTHS.find(found[1][:3].lower())) % 3:
-        return None
-    try:
-        return datetime(int(found[3]), month // 3 + 1, int(found[2]), tzinfo=UTC)
-    except ValueError:
-        return None
 
 
 def _take(record: Record, name: str) -> Any:

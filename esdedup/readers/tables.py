@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
+from esdedup.encoding import MAX_DEPTH, TOO_DEEP, parse_json
 from esdedup.model import Document, Failure
 from esdedup.readers.records import FieldMap, clean_values, failure, to_document
 from esdedup.readers.streams import (
@@ -41,11 +42,11 @@ def read_json(source: Source, fields: FieldMap) -> Items:
     """An array of objects, streamed; one object; or, under this name too, objects line by line."""
     start = peek(source.stream).lstrip(b"\xef\xbb\xbf \t\r\n")
     if not start.startswith(b"{"):
-        yield from _from_values(source, fields, "item", array=True)
+        yield from _from_values(source, fields, level=1)
     elif _object_ends_in(start.partition(b"\n")[0]) or len(start) < 2:
         yield from read_ndjson(source, fields)
     else:
-        yield from _from_values(source, fields, "", array=False)
+        yield from _from_values(source, fields, level=0)
 
 
 def read_csv(source: Source, fields: FieldMap, delimiter: str | None = None) -> Items:
@@ -85,7 +86,7 @@ def read_parquet(source: Source, fields: FieldMap) -> Items:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        yield failure(source.name, "Parquet needs one more package: pip install 'esdedup[parquet]'")
+        yield failure(source.name, "Parquet needs one more package: pip install pyarrow")
         return
     try:
         with _seekable(source.stream) as stream:
@@ -103,12 +104,10 @@ def read_parquet(source: Source, fields: FieldMap) -> Items:
 
 def _from_json_line(line: str, where: str, fields: FieldMap) -> Document | Failure:
     try:
-        value = json.loads(line)
+        value = parse_json(line)
     except json.JSONDecodeError as error:
         return failure(where, f"not valid JSON: {error.msg} at character {error.pos + 1}")
-    except RecursionError:
-        return failure(where, "not usable JSON: nested too deeply")
-    except ValueError as error:  # a number of more than 4300 digits
+    except ValueError as error:  # nested too deeply; a number of more than 4300 digits
         return failure(where, f"not usable JSON: {error}")
     # Only an escape can smuggle in a null byte or half a surrogate pair.
     return _from_value(
@@ -125,22 +124,24 @@ def _from_value(value: Any, where: str, fields: FieldMap) -> Document | Failure:
 def _object_ends_in(line: bytes) -> bool:
     """Whether a whole object is on the first line, or the line is too long to tell by looking."""
     try:
-        json.loads(line)
-    except (ValueError, RecursionError):
+        parse_json(line)
+    except ValueError:
         return b"}" in line and b'"' in line and not line.rstrip().endswith((b"{", b",", b"["))
     return True
 
 
-def _from_values(source: Source, fields: FieldMap, prefix: str, *, array: bool) -> Items:
-    """Values of a JSON file as ijson finds them; an error ends the file, for it has no lines."""
+def _from_values(source: Source, fields: FieldMap, *, level: int) -> Items:
+    """Values of a JSON file, or at level 1 of its array; an error ends the file, for it has no
+    lines."""
     import ijson
 
     reader = PieceReader(source)
-    values = ijson.items(reader, prefix, use_float=True, multiple_values=not array)
+    events = ijson.basic_parse(reader, use_float=True, multiple_values=level == 0)
+    values = _values_at(level, events)
     while True:
         try:
             value = next(values, _END)
-        except (ijson.JSONError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        except (ijson.JSONError, ValueError) as error:
             raise BrokenStream(
                 f"not valid JSON after {source.at} articles: {_first_line(error)}"
             ) from error
@@ -148,12 +149,37 @@ def _from_values(source: Source, fields: FieldMap, prefix: str, *, array: bool) 
             break
         reader.restart()
         source.at += 1
-        yield _from_value(clean_values(value), source.where, fields)
+        if value is _TOO_DEEP:
+            yield failure(source.where, f"not usable JSON: {TOO_DEEP}")
+        else:
+            yield _from_value(clean_values(value), source.where, fields)
     if source.at == 0:
         yield failure(source.name, "the JSON file holds no article: an array of objects is read")
 
 
-_END = object()
+_END, _TOO_DEEP = object(), object()
+
+
+def _values_at(level: int, events: Iterator[tuple[str, Any]]) -> Iterator[Any]:
+    """Values inside so many arrays, one by one; `_TOO_DEEP` in the place of one that is nested too
+    deeply. ijson's own way of it keeps a path for every level, and all of them fill the memory."""
+    from ijson.common import ObjectBuilder
+
+    depth, builder = 0, ObjectBuilder()
+    is_usable = True
+    for event, value in events:
+        depth -= event in ("end_map", "end_array")
+        is_inside = depth >= level
+        if is_inside and is_usable:
+            builder.event(event, value)
+        depth += event in ("start_map", "start_array")
+        if is_usable and depth - level > MAX_DEPTH:
+            is_usable, builder = False, ObjectBuilder()
+            yield _TOO_DEEP
+        elif is_inside and depth == level:
+            if is_usable:
+                yield builder.value
+            is_usable, builder = True, ObjectBuilder()
 
 
 def _first_line(error: Exception) -> str:

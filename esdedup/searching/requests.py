@@ -372,20 +372,37 @@ def shown_member(
 
 # --- deep pages -----------------------------------------------------------------------------------
 
+# Ends the sort of what is read page by page. `_doc` is the place in the shard, so hits that still
+# tie lie on different shards of one index: no more of them than it has shards. A total order that
+# all versions have does not exist: OpenSearch has `_shard_doc` from 3.3 on, where it repeats across
+# indices, and Elasticsearch forbids sorting by `_id`.
+IN_ORDER: tuple[JSON, ...] = ({"_index": "asc"}, {"_doc": "asc"})
+
 
 def deep(body: JSON, pit: str, keep_alive: str, size: int, after: Sequence[Any] | None) -> JSON:
-    """Plain hits from one point in time. On OpenSearch `_shard_doc` repeats across indices."""
+    """Plain hits from one point in time."""
     out = {
         **{k: v for k, v in body.items() if k not in ("from", "pit", "aggs", "aggregations")},
         "size": size,
         "track_total_hits": False,
         "pit": {"id": pit, "keep_alive": keep_alive},
-        "sort": [*sort_of(body), *_ties(), {"_index": "asc"}, {"_shard_doc": "asc"}],
+        "sort": [*sort_of(body), *_ties(), *IN_ORDER],
         "track_scores": True,
     }
     if after is not None:
         out["search_after"] = list(after)
     return out
+
+
+def without_cut_ties(hits: Sequence[JSON]) -> list[JSON]:
+    """The hits of a full page before those that tie with its last one: the rest of the tie may be
+    on the next page, and `search_after` skips all that ties."""
+    return [hit for hit in hits if hit["sort"] != hits[-1]["sort"]]
+
+
+def moment_of(hit: JSON, body: JSON) -> int:
+    """Of a hit of a deep search: the first sort value after those asked for."""
+    return int(hit["sort"][len(sort_of(body))])
 
 
 def best_of(deep_body: JSON, groups: Sequence[str], by: By) -> JSON:

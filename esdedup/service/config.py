@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from esdedup.errors import SettingsError
@@ -16,7 +16,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 class ServiceConfig:
     """Limits are for one process; nothing that a client sends is held beyond them."""
 
-    store: str
+    store: str = field(repr=False)  # its URL may hold a password
     settings: Settings | None = None
     keys_file: Path | None = None
     read_only: bool = False
@@ -59,7 +59,8 @@ class ServiceConfig:
                 raise SettingsError(f"{name} is {getattr(self, name)}; it must be at least 1")
         if ":memory:" in self.store:
             raise SettingsError(
-                f"{self.store} lives in one connection and the service needs several; name a file"
+                "a store in memory lives in one connection and the service needs several; name a "
+                "file"
             )
 
 

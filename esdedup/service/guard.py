@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Annotated, Any, ClassVar
 
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
+from esdedup.encoding import parse_json
+from esdedup.model import JSON
 from esdedup.service.keys import Scope
 from esdedup.service.problems import Problem
 from esdedup.service.state import Service
@@ -32,7 +35,13 @@ class _Request(Request):
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
-            self._json = json.loads(await self.body(), parse_constant=_no_number)
+            body = await self.body()
+            try:
+                self._json = parse_json(body, parse_constant=_no_number)
+            except json.JSONDecodeError:
+                raise  # told with the place of the mistake
+            except ValueError as error:
+                raise Problem(400, "bad-json", f"the body cannot be read: {error}") from error
         return self._json
 
 
@@ -40,7 +49,36 @@ def _no_number(name: str) -> Any:
     raise Problem(400, "bad-json", f"{name} is no JSON; leave the value out")
 
 
-class ReadRoute(APIRoute):
+class OpenRoute(APIRoute):
+    """For everybody. A parameter that it does not know, or that is given twice, is refused: a
+    question that is answered without it would be another question."""
+
+    def get_route_handler(self) -> _Handler:
+        handler = super().get_route_handler()
+
+        async def checked(request: Request) -> Response:
+            if request.query_params:
+                described = request.app.openapi()["paths"][request.scope["path"]]
+                operation = described[request.method.lower()]
+                check_parameters(request.query_params, operation.get("parameters", ()))
+            return await handler(request)
+
+        return checked
+
+
+def check_parameters(given: QueryParams, described: Iterable[JSON]) -> None:
+    """By the description, which therefore has all that there are."""
+    known = {p["name"]: p["schema"].get("type") == "array" for p in described if p["in"] == "query"}
+    for name in given:
+        if name not in known:
+            there = f"there are {', '.join(sorted(known))}" if known else "it takes none"
+            shown = repr(name[:100])
+            raise Problem(400, "unknown-parameter", f"{shown} is no parameter of this; {there}")
+        if len(given.getlist(name)) > 1 and not known[name]:
+            raise Problem(400, "repeated-parameter", f"{name} is given twice; send it once")
+
+
+class ReadRoute(OpenRoute):
     """For questions; the scopes below are for what changes the store, and for its keeping."""
 
     needed: ClassVar[Scope] = "read"

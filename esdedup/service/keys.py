@@ -63,6 +63,7 @@ def read_keys(path: Path) -> dict[str, Key]:
         keys = [Key(**entry) for entry in raw["keys"]]
         for key in keys:
             parse_time(key.expires)
+            bytes.fromhex(key.digest)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError) as error:

@@ -110,7 +110,7 @@ class Limits:
         if method in _SAFE:
             return
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and _place(origin) != host.lower():
             raise Problem(403, "origin", "requests from pages of other sites are not taken")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Problem(403, "origin", "requests from pages of other sites are not taken")
@@ -222,6 +222,14 @@ class _Exchange:
 
 async def _nothing() -> Message:
     return {"type": "http.disconnect"}
+
+
+def _place(address: str) -> str | None:
+    """Host and port; None for what is no address, and another place than any."""
+    try:
+        return urlsplit(address).netloc.lower()
+    except ValueError:
+        return None
 
 
 def _hostname(host: str) -> str:

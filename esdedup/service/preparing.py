@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import queue
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from esdedup.encoding import parse_json
 from esdedup.errors import EsdedupError
 from esdedup.model import Document, Failure
 from esdedup.readers.records import FieldMap, failure, to_document
 from esdedup.service.metrics import Metrics
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
+from esdedup.signing import Signed, check_settings, prepare
 from esdedup.workers import Workers
 
 _FIELDS = FieldMap()
@@ -40,8 +40,8 @@ def parsed(line: Line, request: str, most: int) -> Document | Failure:
     if line.text is None:
         return failure(where, f"the line is longer than {most:,} bytes")
     try:
-        return document_of(json.loads(line.text), where)
-    except (ValueError, RecursionError) as error:
+        return document_of(parse_json(line.text), where)
+    except ValueError as error:
         return failure(where, f"the line is no JSON ({str(error)[:100]})")
 
 
@@ -53,6 +53,7 @@ class Preparing:
     """
 
     def __init__(self, settings: Settings, count: int, metrics: Metrics) -> None:
+        check_settings(settings)
         self.settings = settings
         self._metrics = metrics
         self._free: queue.SimpleQueue[Workers[Signed | Failure]] = queue.SimpleQueue()

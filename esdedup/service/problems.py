@@ -28,6 +28,7 @@ from esdedup.errors import (
 )
 from esdedup.model import JSON
 from esdedup.service.answers import encoded
+from esdedup.stores.connection import PrivilegeMissing
 
 _log = logging.getLogger("esdedup.service")
 _PREFIX = "urn:esdedup:problem:"
@@ -111,6 +112,10 @@ def of_error(error: EsdedupError) -> Problem:
             "the store cannot be used now; try again later, the log has the reason",
             retry_after=5,
         )
+    if isinstance(error, PrivilegeMissing):
+        needed = error.denial.action or "it needs"
+        detail = f"the user of the service lacks the privilege {needed}; the log has the index"
+        return Problem(500, "store-error", detail)
     if isinstance(error, StoreError):
         detail = "the store could not do it; the log of the service has the reason"
         return Problem(500, "store-error", detail)

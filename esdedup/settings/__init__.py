@@ -19,7 +19,15 @@ from typing import Any, Self, get_type_hints
 from esdedup.errors import SettingsError, SettingsMismatch
 from esdedup.presets import preset_values
 from esdedup.settings.table import Fields
-from esdedup.settings.values import check_bounds, check_windows, coerce, read_toml
+from esdedup.settings.values import (
+    METHODS,
+    check_bounds,
+    check_methods,
+    check_windows,
+    coerce,
+    read_toml,
+    shown,
+)
 
 # Raised whenever the same settings give other keys than before; see docs/format.md.
 FORMAT = 1
@@ -34,9 +42,11 @@ class Settings(Fields):
             check_bounds(item.name, getattr(self, item.name), item.metadata)
         if self.ner != "rules" and not (self.ner.startswith("spacy:") and self.ner[6:]):
             raise SettingsError(
-                f"ner is {self.ner!r}; say rules, or spacy: and the name of a model"
+                f"ner is {shown(self.ner)}; say rules, or spacy: and the name of a model"
             )
         check_windows(self.candidate_windows)
+        check_methods("methods", self.methods, METHODS)
+        check_methods("verified_by", (self.verified_by,), ("overlap", *METHODS))
         if self.keep == "ranking" and not self.keep_sources:
             raise SettingsError(
                 "keep = ranking needs keep_sources: name the sources, the best first "

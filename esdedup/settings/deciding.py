@@ -110,6 +110,7 @@ class Deciding(Passages):
         unit="days",
         source="esdedup",
         low=0.0,
+        high=1e6,
     )
     candidate_windows: tuple[str, ...] = setting(
         (),

@@ -55,6 +55,7 @@ class Fields(Features):
         unit="hours",
         source="paper 001, section 2.4.2",
         low=0.001,
+        high=1e6,
     )
     event_sources: int = setting(
         3,
@@ -77,6 +78,7 @@ class Fields(Features):
         unit="hours",
         source="esdedup",
         low=0.0,
+        high=1e6,
     )
     batch: int = setting(
         1000, "Documents decided and written at once.", unit="documents", source="esdedup", low=1

@@ -6,12 +6,12 @@ knows keys, links and order; it knows nothing of texts, methods or thresholds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
-from urllib.parse import urlsplit
 
 from esdedup.corrections import Corrections
 from esdedup.errors import StoreMissing
@@ -276,8 +276,9 @@ def open_store(
     Mode `write` creates it where there is none. Without `settings` an existing store opens with
     the ones recorded in it; with others of the kind that shapes keys it does not open.
     """
-    scheme = urlsplit(url).scheme
-    if scheme in ("", "sqlite") or len(scheme) == 1:  # one letter is a drive
+    # Not by `urlsplit`, whose errors may show a password. One letter is a drive.
+    scheme = re.match(r"[A-Za-z][\w+.-]+(?=:)", url, re.ASCII)
+    if scheme is None or scheme[0] == "sqlite":
         from esdedup.stores.sqlite import SQLiteStore
 
         return SQLiteStore(_sqlite_path(url), settings, mode=mode)

@@ -21,7 +21,8 @@ from typing import Self
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 from esdedup.stores import WriteReport
-from esdedup.stores.connection import Connection, is_lasting_block, lines
+from esdedup.stores.causes import cause_of, told
+from esdedup.stores.connection import Connection, PrivilegeMissing, is_lasting_block, lines
 
 _DOCUMENTS = 1_000
 _BYTES = 8 << 20
@@ -53,6 +54,7 @@ class Written:
     repeated: bool = False
     conflicts: set[str] = field(default_factory=set)
     failures: dict[str, str] = field(default_factory=dict)
+    passing: str = ""  # the last fault that may pass, for whoever gives up
 
     def report(self) -> WriteReport:
         return WriteReport(frozenset(self.conflicts), self.failures)
@@ -70,8 +72,8 @@ def write(connection: Connection, actions: Sequence[Action]) -> Written:
             if time.monotonic() > deadline:
                 raise StoreUnavailable(
                     f"{connection.target.shown}: {len(left)} documents, {left[0].id} among them, "
-                    "were refused again and again; run the same command when the cluster is less "
-                    "busy"
+                    f"were refused again and again ({written.passing}); run the same command when "
+                    "the cluster is less busy"
                 )
             time.sleep(pause * (0.5 + random.random() / 2))
             pause = min(pause * 2, _LONGEST_PAUSE)
@@ -92,6 +94,7 @@ def _send(connection: Connection, actions: Sequence[Action], written: Written) -
             written.operations += result.get("result") != "noop"
         elif _is_passing(result):
             again.append(action)
+            written.passing = f"{result['status']} {told(result)}"
         else:
             _note(connection, action, verb, result, written)
     return again
@@ -114,6 +117,8 @@ def _note(
         )
     if kind == "index_not_found_exception":
         raise StoreError(f"{shown}: the index is gone ({reason}); run again to make a new one")
+    if status == 403 and kind == "security_exception":
+        raise PrivilegeMissing(status, result, f"{verb} of {action.id}", connection.target)
     if status == 409 or (status == 404 and verb == "update"):
         written.conflicts.add(action.id)
     elif status != 404:
@@ -121,12 +126,10 @@ def _note(
 
 
 def _error(result: JSON) -> tuple[str, str]:
-    """Type and reason, with the innermost cause: it names the value that was refused."""
+    """Type and reason, with the causes beneath: the last names the value that was refused."""
     error = result.get("error") or {}
-    reason, cause = str(error.get("reason", "")), error.get("caused_by") or {}
-    if inner := cause.get("reason"):
-        reason = f"{reason} ({inner})"
-    return str(error.get("type", "")), reason
+    reason = str(error.get("reason", ""))
+    return str(error.get("type", "")), f"{reason}{cause_of({**error, 'index': None}, reason)}"
 
 
 def _parts(actions: Sequence[Action]) -> Iterator[list[Action]]:

@@ -35,6 +35,7 @@ from esdedup.stores import (
     topical,
 )
 from esdedup.stores.bulk import Action
+from esdedup.stores.causes import cause_of
 from esdedup.stores.cluster_search import ClusterSearch
 from esdedup.stores.connection import ClusterRefused, Connection, Target, connect, path_of
 from esdedup.stores.health import Health
@@ -161,7 +162,8 @@ class ClusterStore:
         position, own = self._position, self._own_operations
         answer = self.connection.send("POST", path_of(self.target.index, "_refresh"))
         if answer.get("_shards", {}).get("failed"):
-            raise StoreUnavailable(f"{self.target.shown}: a shard did not refresh; run again")
+            why = cause_of(answer["_shards"])
+            raise StoreUnavailable(f"{self.target.shown}: a shard did not refresh{why}; run again")
         self._visible, self._own_visible = position, own
         self.forget()
 

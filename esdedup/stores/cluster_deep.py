@@ -14,8 +14,10 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
+from esdedup.encoding import parse_json
 from esdedup.errors import QueryError
 from esdedup.model import JSON
 from esdedup.searching import requests
@@ -27,8 +29,6 @@ from esdedup.stores.cluster_search import ClusterSearch
 # How long the cluster keeps a point in time for the next page.
 KEEP_ALIVE = "5m"
 _SMALLEST_BATCH, _LARGEST_BATCH = 50, 1_000
-# Of the sort values of a deep search the moment is the fourth from the end.
-_MOMENT = -4
 
 
 def pages(finder: ClusterSearch, asked: Asked) -> Iterator[StoryPage]:
@@ -66,7 +66,7 @@ def _page(
     made: tuple[StoryHit, ...]
     if asked.mode == "collapse" and asked.options.window is not None:
         spans = Episodes(finder, asked.by, asked.options.window_microseconds)
-        made = story_hits(finder, asked, hits, spans.bounds(hits))
+        made = story_hits(finder, asked, hits, spans.bounds(hits, asked.body))
     elif asked.mode == "collapse":
         made = story_hits(finder, asked, hits)
     else:
@@ -131,11 +131,17 @@ def _batches(
     while True:
         request = requests.deep(body, pit, KEEP_ALIVE, size, after)
         (answer,) = finder.ask([request])
-        hits: list[JSON] = answer["hits"]["hits"]
-        yield hits, request
-        if len(hits) < size:
+        found: list[JSON] = answer["hits"]["hits"]
+        is_last = len(found) < size
+        hits = found if is_last else requests.without_cut_ties(found)
+        if hits or is_last:
+            yield hits, request
+        if is_last:
             return
-        after = hits[-1]["sort"]
+        if hits:
+            after = hits[-1]["sort"]
+        else:  # one tie fills the batch: an index of more shards than that
+            size *= 2
 
 
 def _stories(finder: ClusterSearch, asked: Asked, pit: str) -> Iterator[JSON]:
@@ -166,7 +172,7 @@ class Seen:
             is_known = group in self._groups
             self._groups.add(group)
             return not is_known
-        return self._is_new_episode(group, int(hit["sort"][_MOMENT]), window)
+        return self._is_new_episode(group, requests.moment_of(hit, self.asked.body), window)
 
     def _is_new_episode(self, group: str, moment: int, window: int) -> bool:
         shown = self._moments.setdefault(group, [])
@@ -236,11 +242,11 @@ class Episodes:
         for group, found in moments.items():
             self._known[group] = Episode.cut(found, self.window)
 
-    def bounds(self, hits: Sequence[JSON]) -> list[tuple[int, int]]:
+    def bounds(self, hits: Sequence[JSON], body: JSON) -> list[tuple[int, int]]:
         groups = [group_of(hit, self.by) for hit in hits]
         self.load([group for group in groups if group is not None])
         return [
-            (0, 0) if group is None else self._known[group].bounds(int(hit["sort"][_MOMENT]))
+            (0, 0) if group is None else self._known[group].bounds(requests.moment_of(hit, body))
             for hit, group in zip(hits, groups, strict=True)
         ]
 
@@ -294,26 +300,24 @@ def cursor_page(finder: ClusterSearch, asked: Asked, cursor: str | None) -> Stor
     """The first page of a deep search, or the one a cursor leads to."""
     if asked.options.window is not None:
         raise QueryError("a cursor cannot follow a window; take `pages`, or from and size")
+    if asked.size < 1:
+        raise QueryError("a cursor leads from page to page; ask for a size of 1 or more")
     digest = _digest(asked)
     if cursor is None:
-        state = Cursor(finder.searches.open_pit(), None, 0, digest)
+        state = Cursor(finder.searches.open_pit(), None, (), 0, digest)
     else:
         state = Cursor.read(cursor, digest)
     kept: list[JSON] = []
-    after, is_end = state.after, True
+    later: Cursor | None = None
     for hits, request in _batches(finder, asked, state.pit, state.after):
-        for hit in _firsts(finder, asked, hits, request):
-            kept.append(hit)
-            if len(kept) == asked.size:
-                break
+        firsts = _firsts(finder, asked, state.not_given(hits, request), request)
+        kept += islice(firsts, asked.size - len(kept))
         if len(kept) == asked.size:
-            after, is_end = kept[-1]["sort"], False
+            later = state.moved(hits, kept, request)
             break
-    next_cursor = None
-    if is_end:
+    if later is None:
         finder.searches.close_pit(state.pit)
-    else:
-        next_cursor = replace(state, after=after, offset=state.offset + len(kept)).written()
+    next_cursor = later.written() if later else None
     total, ungrouped = _total(finder, asked)
     return _page(finder, asked, kept, total, ungrouped, state.offset, next_cursor)
 
@@ -335,29 +339,49 @@ def _firsts(
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a deep search stands: the point in time and the last hit."""
+    """Where a deep search stands: the point in time, and the last hit with those it ties with."""
 
     pit: str
-    after: Sequence[Any] | None
+    after: Sequence[Any] | None  # of the last hit before that tie
+    given: Sequence[str]  # ids of those in the tie that were shown, or passed over
     offset: int
     digest: str
 
+    def not_given(self, hits: Sequence[JSON], request: JSON) -> list[JSON]:
+        """A tie is never cut, so it begins the first batch."""
+        if request.get("search_after") != self.after:
+            return list(hits)
+        given = set(self.given)
+        return [h for h in hits if h["_id"] not in given or h["sort"] != hits[0]["sort"]]
+
+    def moved(self, hits: Sequence[JSON], kept: Sequence[JSON], request: JSON) -> Cursor:
+        """To the last of the hits that were kept, which is one of this batch."""
+        passed = hits[: hits.index(kept[-1]) + 1]
+        before = requests.without_cut_ties(passed)
+        return replace(
+            self,
+            after=before[-1]["sort"] if before else request.get("search_after"),
+            given=[hit["_id"] for hit in passed[len(before) :]],
+            offset=self.offset + len(kept),
+        )
+
     def written(self) -> str:
-        text = json.dumps([1, self.pit, self.after, self.offset, self.digest])
+        text = json.dumps([2, self.pit, self.after, self.given, self.offset, self.digest])
         return base64.urlsafe_b64encode(text.encode()).decode("ascii")
 
     @classmethod
     def read(cls, text: str, digest: str) -> Cursor:
         try:
-            version, pit, after, offset, of = json.loads(base64.urlsafe_b64decode(text.encode()))
+            stated = parse_json(base64.urlsafe_b64decode(text.encode()))
+            version, pit, after, given, offset, of = stated
         except (ValueError, TypeError) as error:
             raise QueryError("the cursor cannot be read; send it back as it came") from error
-        if version != 1 or of != digest:
+        if version != 2 or of != digest:
             raise QueryError(
                 "the cursor belongs to another search; send it with the same query, mode and "
                 "folding it came from"
             )
-        return cls(pit, after, offset, of)
+        return cls(pit, after, given, offset, of)
 
 
 def _digest(asked: Asked) -> str:

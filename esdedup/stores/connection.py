@@ -15,15 +15,18 @@ import base64
 import json
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from esdedup.encoding import decoded, encoded
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
+from esdedup.stores.causes import denial_of, error_of, told
+from esdedup.stores.versions import check_version
 
 Product = Literal["elasticsearch", "opensearch"]
 
@@ -31,6 +34,10 @@ OPAQUE_ID = "esdedup"
 _RETRIED = (429, 502, 503, 504)
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
+# What a header can carry; and of what goes there in Base64 all but control characters and halves
+# of surrogate pairs, which bytes of the environment that are no UTF-8 become.
+_VISIBLE = re.compile("[!-~]+")
+_LEGIBLE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 class ClusterRefused(StoreError):
@@ -39,8 +46,26 @@ class ClusterRefused(StoreError):
     def __init__(self, status: int, body: Any, what: str) -> None:
         self.status = status
         self.body = body
-        self.type, reason = _error_of(body)
-        super().__init__(f"{what}: {status} {self.type} {reason}".strip())
+        self.type = error_of(body)[0]
+        super().__init__(f"{what}: {self._told()}")
+
+    def _told(self) -> str:
+        return f"{self.status} {told(self.body)}".strip()
+
+
+class PrivilegeMissing(ClusterRefused):
+    """The user is known, and may not do this (403)."""
+
+    def __init__(self, status: int, body: Any, what: str, target: Target) -> None:
+        self.denial = denial_of(body, what, target.index)
+        super().__init__(status, body, f"{target.shown}: {what}")
+
+    def _told(self) -> str:
+        reason = "" if self.denial.action else f"; {told(self.body)}"
+        return (
+            f"{self.denial} ({self.status}{reason}); give the user the rights in mappings/roles, "
+            "or another user in ES_API_KEY or ES_USERNAME"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +83,20 @@ class Target:
     request_seconds: float = 30.0
     retry_seconds: float = 60.0
     opening_seconds: float = 10.0  # for a server that has not answered yet at all
+
+    def __post_init__(self) -> None:
+        """Credentials that no request could carry are refused here, by name: what a client says
+        of them would hold them."""
+        for value, is_usable, name in (
+            (self.api_key, _VISIBLE.fullmatch, "ES_API_KEY"),
+            (self.username, _LEGIBLE.fullmatch, "ES_USERNAME, or the user in the store's URL,"),
+            (self.password, _LEGIBLE.fullmatch, "ES_PASSWORD, or the password in the URL,"),
+        ):
+            if value and not is_usable(value):
+                raise StoreError(
+                    f"{name} has a character that cannot be sent, such as a line break; set it "
+                    "again without"
+                )
 
     @property
     def shown(self) -> str:
@@ -77,14 +116,21 @@ class Target:
             "": None,
         }
         if product not in known or transport not in ("http", "https", "cloud"):
+            shown = f" {scheme}://" if re.fullmatch(r"[\w+.-]+", scheme) and rest else ""
             raise StoreError(
-                f"unknown store {scheme}:// ; use sqlite:///file.db, elasticsearch+https://…, "
+                f"unknown store{shown} ; use sqlite:///file.db, elasticsearch+https://…, "
                 "opensearch+https://… or https://…"
             )
         authority, _, path = rest.partition("/")
         credentials, _, hosts = authority.rpartition("@")
         user, _, password = credentials.partition(":")
         index = path.strip("/").partition("?")[0] or "news"
+        port = authority.rpartition(":")[2]
+        if "@" in path and not credentials and ("/" in index or not port.isdecimal()):
+            # Either side of the slash may be a part of a password.
+            raise StoreError(
+                "the store's URL has an @ behind a slash; write / as %2F in a user or a password"
+            )
         if index != index.lower() or any(c in index for c in ' "\\<>|#/'):
             raise StoreError(
                 f"{index!r} is no name for an index: lower case, no / \\ < > | # space"
@@ -197,9 +243,18 @@ class _NobodyThere(_Later):
 
 
 def connect(target: Target) -> Connection:
-    """Open a connection with the client of the product, found by asking where not stated."""
+    """Open a connection with the client of the product, found by asking where not stated.
+
+    UnsupportedVersion where the server is too old.
+    """
     product = target.product or ("elasticsearch" if target.cloud_id else _detect(target))
-    return _elasticsearch(target) if product == "elasticsearch" else _opensearch(target)
+    made = _elasticsearch(target) if product == "elasticsearch" else _opensearch(target)
+    try:
+        check_version(made)
+    except BaseException:
+        made.close()
+        raise
+    return made
 
 
 def path_of(*parts: str) -> str:
@@ -228,7 +283,7 @@ def _detect(target: Target) -> Product:
             if answer.headers.get("x-elastic-product") == "Elasticsearch":
                 return "elasticsearch"
             if answer.status in (401, 403):
-                raise StoreError(_credentials_message(target, answer.status))
+                raise _refusal(target, answer.status, _as_json(answer.data), "GET /")
             if _distribution(answer.data) == "opensearch":
                 return "opensearch"
             if answer.status not in _RETRIED:
@@ -249,17 +304,23 @@ def _detect(target: Target) -> Product:
     return found
 
 
-def _distribution(data: bytes) -> str | None:
+def _as_json(data: bytes) -> Any:
+    """What an answer holds; its text where that is no JSON."""
     try:
-        version = json.loads(data).get("version", {})
-    except (ValueError, AttributeError):
-        return None
+        return json.loads(data)
+    except ValueError:
+        return data[:500].decode("utf-8", "replace")
+
+
+def _distribution(data: bytes) -> str | None:
+    body = _as_json(data)
+    version = body.get("version", {}) if isinstance(body, dict) else {}
     return version.get("distribution") if isinstance(version, dict) else None
 
 
 def _elasticsearch(target: Target) -> Connection:
     import elastic_transport
-    from elasticsearch import ApiError, Elasticsearch, UnsupportedProductError
+    from elasticsearch import Elasticsearch
     from elasticsearch.serializer import JsonSerializer
 
     class Quick(JsonSerializer):
@@ -268,11 +329,7 @@ def _elasticsearch(target: Target) -> Connection:
 
     quick = Quick()
     options: dict[str, Any] = {
-        "request_timeout": target.request_seconds,
-        "max_retries": 0,  # tried again by `send`, with pauses
-        "opaque_id": OPAQUE_ID,
         "http_compress": False,
-        "headers": _credentials(target),
         # The client's own for lines copies what is bytes already, twice.
         "serializers": {"application/json": quick, "application/x-ndjson": quick},
     }
@@ -287,26 +344,37 @@ def _elasticsearch(target: Target) -> Connection:
     except ValueError as error:  # of an address or a cloud id
         raise StoreError(f"{target.shown}: {error}; check --store and ES_CLOUD_ID") from error
 
+    common = {"accept": "application/json", "x-opaque-id": OPAQUE_ID, **_credentials(target)}
+
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
-        headers = {"Accept": "application/json"}
+        headers = dict(common)
         if isinstance(body, bytes | list | tuple):
-            body, headers["Content-Type"] = lines(body), "application/x-ndjson"
+            body, headers["content-type"] = lines(body), "application/x-ndjson"
         elif body is not None:
-            body, headers["Content-Type"] = encoded(body), "application/json"
+            body, headers["content-type"] = encoded(body), "application/json"
+        where = f"{path}?{urlencode(params)}" if params else path
         try:
-            answer = client.perform_request(method, path, params=params, headers=headers, body=body)
-        except UnsupportedProductError as error:
-            raise StoreError(_product_message(target)) from error
-        except ApiError as error:
-            if "x-elastic-product" not in error.meta.headers and _is_about_media_type(error.body):
-                raise StoreError(_product_message(target)) from error
-            raise _refusal(target, error.meta.status, error.body, f"{method} {path}") from error
+            # Not by the client, which asks for answers as of its own version: a server of the
+            # version before refuses these.
+            answer = client.transport.perform_request(
+                method,
+                where,
+                headers=headers,
+                body=body,
+                request_timeout=target.request_seconds,
+                max_retries=0,  # tried again by `send`, with pauses
+            )
         except elastic_transport.TlsError as error:
             raise StoreError(_tls_message(target, error)) from error
         except elastic_transport.ConnectionError as error:
             raise _NobodyThere(f"{type(error).__name__}: {error.message}") from error
         except elastic_transport.TransportError as error:
             raise _Later(f"{type(error).__name__}: {error.message}") from error
+        status = answer.meta.status
+        if status >= 400:
+            raise _refusal(target, status, answer.body, f"{method} {path}")
+        if answer.meta.headers.get("x-elastic-product") != "Elasticsearch":
+            raise StoreError(_product_message(target))
         return answer.body
 
     return Connection("elasticsearch", target, perform, client.close)
@@ -384,16 +452,13 @@ def lines(bodies: bytes | Sequence[JSON]) -> bytes:
 
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
-    kind, reason = _error_of(body)
+    kind, reason = error_of(body)
     if _may_pass(status, kind):
-        return _Later(f"{status} {kind}")
-    if status in (401, 403) and kind != "cluster_block_exception":
+        return _Later(f"{status} {told(body)}".strip())
+    if status == 401:
         return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
-    if _is_about_media_type(body):
-        return StoreError(
-            f"{target.shown} speaks an older version than the installed client: "
-            "pip install 'elasticsearch<9' for an Elasticsearch 8 server"
-        )
+    if status == 403 and kind != "cluster_block_exception":
+        return PrivilegeMissing(status, body, what, target)
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
 
 
@@ -410,21 +475,8 @@ def is_lasting_block(status: int, kind: str) -> bool:
     return kind == "cluster_block_exception" and status != 503
 
 
-def _is_about_media_type(body: Any) -> bool:
-    """Version 9 of the client asks for answers as of version 9, which older servers refuse."""
-    kind, reason = _error_of(body)
-    return "media_type_header" in kind or "compatible-with" in reason
-
-
 def _product_message(target: Target) -> str:
     return f"{target.shown} is not Elasticsearch; write opensearch+https://… for OpenSearch"
-
-
-def _error_of(body: Any) -> tuple[str, str]:
-    error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(error, dict):
-        return str(error.get("type", "")), str(error.get("reason", ""))
-    return "", str(error or body or "")[:500]
 
 
 def _with_port(host: str) -> str:

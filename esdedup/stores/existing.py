@@ -7,8 +7,8 @@ The user's fields are read by their own names and never written: a partial updat
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from esdedup.stores.cluster import ClusterStore, Version, _conditional
 from esdedup.stores.connection import ClusterRefused, path_of
 
 _ID_PAGE = 5_000
+_NAMES = 3_000  # characters of names in one address
 _KEEP_ALIVE = "5m"  # longer than the slowest batch takes between two pages
 _DATES = ("date", "date_nanos")
 # Types that sort in the order of time where they hold it: ISO 8601 does, as numbers do.
@@ -61,6 +62,14 @@ class TimeField:
     def range(self, since: datetime | None, until: datetime | None) -> JSON:
         bounds = {"gte": since, "lt": until}
         return {"range": {self.name: {k: iso(v) for k, v in bounds.items() if v is not None}}}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOrder:
+    """Indices whose articles are read in one order: that of a field, or of their arrival."""
+
+    time: TimeField | None = None
+    indices: tuple[str, ...] = ()  # none named: all behind the store's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,18 +119,41 @@ class ExistingIndex:
     def mapped(self) -> dict[str, str]:
         """Field -> type over all indices of the store; a path is written with dots."""
         found: dict[str, str] = {}
-        for mapping in (self.store.index.mappings() or {}).values():
-            for name, type_ in _flattened(mapping.get("properties", {})):
-                found.setdefault(name, type_)
+        for fields in self._mapped_by_index().values():
+            found = {**fields, **found}
         return found
 
-    @staticmethod
-    def time_field(mapped: Mapping[str, str], names: Sequence[str]) -> TimeField | None:
-        """The first of the names that is mapped as something that sorts."""
-        for name in names:
-            if mapped.get(name) in _SORTABLE:
-                return TimeField(name, mapped[name])
-        return None
+    def _mapped_by_index(self) -> dict[str, dict[str, str]]:
+        mappings = self.store.index.mappings() or {}
+        return {name: dict(_flattened(m.get("properties", {}))) for name, m in mappings.items()}
+
+    def orders(self, names: Sequence[str]) -> list[TimeOrder]:
+        """How the articles are read: a sort covers indices that map its field alike, since the
+        engines refuse one over a date and a text. Those with a date come first."""
+        found: dict[TimeField | None, list[str]] = {}
+        for index, fields in self._mapped_by_index().items():
+            found.setdefault(_time_field(fields, names), []).append(index)
+        if len(found) <= 1:
+            return [TimeOrder(time) for time in found] or [TimeOrder()]
+        parts = [TimeOrder(time, part) for time in found for part in _by_length(found[time])]
+        return sorted(parts, key=_place)
+
+    def without_time(self, names: Sequence[str]) -> dict[str, str]:
+        """Index -> why its articles are read in the order of their arrival."""
+        return {
+            index: _as_mapped(fields, names) or f"none of {', '.join(names)} is mapped"
+            for index, fields in sorted(self._mapped_by_index().items())
+            if _time_field(fields, names) is None
+        }
+
+    def other_types(self, names: Sequence[str]) -> dict[str, str]:
+        """Index -> what its field with the time is, where that is no date."""
+        return {
+            index: what
+            for index, fields in sorted(self._mapped_by_index().items())
+            if (what := _as_mapped(fields, names))
+            and not ((time := _time_field(fields, names)) and time.is_date)
+        }
 
     def told_fields(self) -> dict[str, str]:
         """The names told to an earlier `backfill`, so that nobody has to tell them again."""
@@ -152,16 +184,19 @@ class ExistingIndex:
         *,
         size: int,
         source: Sequence[str],
-        time: TimeField | None = None,
+        orders: Sequence[TimeOrder] = (TimeOrder(),),
         part: Part = WHOLE,
     ) -> Iterator[list[JSON]]:
         """Documents in the order of time, those without a date last, `size` at once."""
         if part.of == 1:
-            yield from self._hits(query, size, time, {"includes": list(source)})
+            for order in orders:
+                yield from self._hits(query, size, order, {"includes": list(source)})
             return
         # All ids are read, which is cheap, and only the documents of this part.
         own: list[JSON] = []
-        for hits in self._hits(query, _ID_PAGE, time, False):
+        for hits in (
+            page for order in orders for page in self._hits(query, _ID_PAGE, order, False)
+        ):
             own += [hit for hit in hits if part.holds(hit["_id"])]
             while len(own) >= size:
                 yield self._fetch(own[:size], source)
@@ -170,35 +205,21 @@ class ExistingIndex:
             yield self._fetch(own, source)
 
     def _hits(
-        self, query: JSON, size: int, time: TimeField | None, source: JSON | bool
+        self, query: JSON, size: int, read: TimeOrder, source: JSON | bool
     ) -> Iterator[list[JSON]]:
         """All hits from one point in time."""
-        # OpenSearch adds no tie-break, and its `_shard_doc` repeats across indices.
-        order = [*([time.sort()] if time else []), {"_index": "asc"}, {"_shard_doc": "asc"}]
-        pit = self.store.searches.open_pit()
-        try:
-            after: list[Any] | None = None
-            while True:
-                body: JSON = {
-                    "size": size,
-                    "query": query,
-                    "_source": source,
-                    "track_total_hits": False,
-                    "pit": {"id": pit, "keep_alive": _KEEP_ALIVE},
-                    "sort": order,
-                    "seq_no_primary_term": True,
-                    **({} if after is None else {"search_after": after}),
-                }
-                answer = self.store.searches.page(body)
-                hits = answer["hits"]["hits"]
-                if hits:
-                    yield hits
-                if len(hits) < size:
-                    return
-                pit = answer.get("pit_id", pit)
-                after = hits[-1]["sort"]
-        finally:
-            self.store.searches.close_pit(pit)
+        search: JSON = {
+            "size": size,
+            "query": query,
+            "_source": source,
+            "sort": [read.time.sort()] if read.time else [],
+            "seq_no_primary_term": True,
+        }
+        searches = self.store.searches
+        if read.indices:
+            target = replace(searches.target, index=",".join(read.indices))
+            searches = replace(searches, target=target)
+        return searches.pages(search, _KEEP_ALIVE)
 
     def _fetch(self, hits: Sequence[JSON], source: Sequence[str]) -> list[JSON]:
         """The documents of these hits as they are now; `sort` is kept from the hit."""
@@ -303,6 +324,34 @@ def ours_of(hit: JSON) -> JSON:
     """The `dedup` object; empty where there is none, or something else of that name."""
     found = source_of(hit).get("dedup")
     return found if isinstance(found, dict) else {}
+
+
+def _time_field(mapped: Mapping[str, str], names: Sequence[str]) -> TimeField | None:
+    """The first of the names that is mapped as something that sorts."""
+    for name in names:
+        if mapped.get(name) in _SORTABLE:
+            return TimeField(name, mapped[name])
+    return None
+
+
+def _as_mapped(mapped: Mapping[str, str], names: Sequence[str]) -> str:
+    """The first of the names that is mapped, and as what; empty where none is."""
+    return next((f"{name} is mapped as {mapped[name]}" for name in names if name in mapped), "")
+
+
+def _place(order: TimeOrder) -> tuple[bool, bool, tuple[str, ...]]:
+    return (order.time is None, order.time is None or not order.time.is_date, order.indices)
+
+
+def _by_length(indices: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Parts whose names fit into an address: servers take one of 4,096 bytes."""
+    part: list[str] = []
+    for index in sorted(indices):
+        if part and len(",".join([*part, index])) > _NAMES:
+            yield tuple(part)
+            part = []
+        part.append(index)
+    yield tuple(part)
 
 
 def _flattened(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:

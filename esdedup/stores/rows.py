@@ -26,6 +26,7 @@ from esdedup.model import (
     rank_of,
     time_of,
     unpack,
+    without_deep,
 )
 from esdedup.numbers import WrittenNumbers, written
 from esdedup.stores import KEPT_EVIDENCE, Record
@@ -133,7 +134,7 @@ def document_from(columns: Sequence[Any]) -> Document:
         source=source,
         lang=lang,
         published=parse_time(published),
-        extra=json.loads(extra) if extra else {},
+        extra=without_deep(json.loads(extra)) if extra else {},
     )
 
 

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
-from esdedup.stores.connection import ClusterRefused, Connection, Target, path_of
+from esdedup.searching.requests import IN_ORDER, without_cut_ties
+from esdedup.stores.connection import ClusterRefused, Connection, PrivilegeMissing, Target, path_of
 
 _T = TypeVar("_T")
 
@@ -63,6 +64,8 @@ class Searches:
 
     def _failed(self, answer: JSON) -> StoreError:
         status = answer.get("status", 500)
+        if status == 403:
+            return PrivilegeMissing(status, answer, "search", self.target)
         refusal = ClusterRefused(status, answer, f"{self.target.shown}: search")
         if status in _PASSING:
             return StoreUnavailable(f"{refusal}; run the same command again")
@@ -72,23 +75,33 @@ class Searches:
         return {hit["_id"] for hit in self.scan({"query": query, "_source": False})}
 
     def scan(self, search: JSON) -> Iterator[JSON]:
-        """All hits, page by page, from one point in time; in its own order, if it has one."""
+        """All hits, one by one; see `pages`."""
+        for hits in self.pages(search):
+            yield from hits
+
+    def pages(self, search: JSON, keep_alive: str = "2m") -> Iterator[list[JSON]]:
+        """All hits from one point in time; in the order of the search, if it has one."""
+        size = search.get("size", PAGE)
+        body: JSON = {
+            **search,
+            "track_total_hits": False,
+            "sort": [*search.get("sort", ()), *IN_ORDER],
+        }
         pit = self.open_pit()
         try:
-            body: JSON = {
-                **search,
-                "size": search.get("size", PAGE),
-                "track_total_hits": False,
-                "pit": {"id": pit, "keep_alive": "2m"},
-                # On OpenSearch `_shard_doc` repeats across indices.
-                "sort": [*search.get("sort", ()), {"_index": "asc"}, {"_shard_doc": "asc"}],
-            }
             while True:
-                hits = self.page(body)["hits"]["hits"]
-                yield from hits
-                if len(hits) < body["size"]:
+                body |= {"size": size, "pit": {"id": pit, "keep_alive": keep_alive}}
+                answer = self.page(body)
+                pit = answer.get("pit_id", pit)
+                found = answer["hits"]["hits"]
+                hits = found if len(found) < size else without_cut_ties(found)
+                if hits:
+                    yield hits
+                    body["search_after"] = hits[-1]["sort"]
+                if len(found) < size:
                     return
-                body["search_after"] = hits[-1]["sort"]
+                if not hits:  # one tie fills the page: an index of more shards than that
+                    size *= 2
         finally:
             self.close_pit(pit)
 

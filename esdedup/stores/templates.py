@@ -17,6 +17,7 @@ from esdedup.stores import bodies
 from esdedup.stores.connection import ClusterRefused, Connection, Product, path_of
 
 DEFAULT_NAME = "esdedup"
+_SIDES = ("state", "quarantine", "corrections")
 # Set by the server; they tell when, not what.
 _STAMPS = ("created_date_millis", "modified_date_millis", "created_date", "modified_date")
 
@@ -53,18 +54,21 @@ def state_index(store: str) -> str:
 
 
 def _names(store: str) -> list[str]:
-    return [
-        *patterns(store),
+    """The articles, and the side indices: of the store's name, and of each index it stands for
+    (`news-2`, a store of its own)."""
+    sides = [
         state_index(store),
         bodies.quarantine_index(store),
         bodies.corrections_index(store),
     ]
+    of_all = [f"esdedup-{kind}-{name}" for kind in _SIDES for name in patterns(store)]
+    return list(dict.fromkeys([*patterns(store), *sides, *of_all]))
 
 
 def elasticsearch_role(store: str) -> JSON:
     """All that indexing, backfill, sweep, search and doctor need; the body of its PUT."""
     return {
-        "cluster": [],
+        "cluster": ["cluster:monitor/main"],  # which version this is
         "indices": [
             {
                 "names": _names(store),
@@ -83,9 +87,12 @@ def elasticsearch_role(store: str) -> JSON:
     }
 
 
-def elasticsearch_templates_role() -> JSON:
-    """For whoever runs `esdedup templates install`, once."""
-    return {"cluster": ["manage_index_templates"]}
+def elasticsearch_templates_role(store: str) -> JSON:
+    """For whoever runs `esdedup templates install`, once; it looks at the indices there are."""
+    return {
+        "cluster": ["cluster:monitor/main", "manage_index_templates"],
+        "indices": [{"names": patterns(store), "privileges": ["view_index_metadata"]}],
+    }
 
 
 def opensearch_roles(store: str) -> JSON:
@@ -93,7 +100,7 @@ def opensearch_roles(store: str) -> JSON:
     return {
         "esdedup": {
             "cluster_permissions": [
-                "cluster:monitor/main",  # which product this is
+                "cluster:monitor/main",  # which product and version this is
                 "cluster_composite_ops",  # _bulk, _mget, _msearch
             ],
             "index_permissions": [
@@ -119,7 +126,15 @@ def opensearch_roles(store: str) -> JSON:
                 "cluster_manage_index_templates",
                 "cluster:admin/component_template/*",
             ],
-            "index_permissions": [],
+            "index_permissions": [
+                {
+                    "index_patterns": patterns(store),
+                    "allowed_actions": [
+                        "indices:admin/mappings/get",
+                        "indices:monitor/settings/get",
+                    ],
+                }
+            ],
         },
     }
 
@@ -347,5 +362,6 @@ def refuse_files(url: str) -> None:
     scheme = url.partition("://")[0] if "://" in url else ""
     if scheme in ("", "sqlite"):
         raise StoreError(
-            f"{url} is no search cluster; name one: --store https://host:9200/news or ESDEDUP_STORE"
+            "the store is no search cluster; name one: --store https://host:9200/news or "
+            "ESDEDUP_STORE"
         )

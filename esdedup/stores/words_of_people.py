@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from esdedup.corrections import NOTHING_SAID, Correction, Corrections
-from esdedup.errors import StoreError
 from esdedup.model import JSON, iso
 from esdedup.stores.connection import ClusterRefused, Connection, path_of
 
@@ -88,11 +87,6 @@ class WordsOfPeople:
         except ClusterRefused as refusal:
             if refusal.status == 404:
                 return None
-            if refusal.status == 403:
-                raise StoreError(
-                    f"{self.index} holds what people said of groups and cannot be read: {refusal}; "
-                    "give the role the rights that `esdedup templates show` names"
-                ) from refusal
             raise
         return answer if answer.get("found") else None
 

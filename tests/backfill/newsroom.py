@@ -151,4 +151,4 @@ def end_after(daemon: subprocess.Popen[str], documents: int) -> None:
     while seen < documents:
         seen += json.loads(daemon.stdout.readline())["documents"]
     daemon.send_signal(signal.SIGTERM)
-    assert daemon.wait(20) == 0
+    assert daemon.wait(120) == 0

@@ -341,13 +341,15 @@ def test_ctrl_c_tells_how_to_go_on(newsroom: Newsroom) -> None:
     documents = articles(60)
     newsroom.fill(documents)
     command = [sys.executable, "-m", "esdedup", "backfill", newsroom.url]
-    options = ["--field", "text=article.body", "--throttle", "10"]
+    options = ["--field", "text=article.body", "--throttle", "1"]
     running = subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 30
-    while not any(newsroom.groups().values()) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 120
+    while not any(newsroom.groups().values()):
+        assert running.poll() is None, running.communicate()[1]
+        assert time.monotonic() < deadline, "nothing was signed"
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=30)
+    _, said = running.communicate(timeout=120)
     assert running.returncode == 130
     assert "run the same command again to go on" in said
     assert not all(newsroom.groups().values())

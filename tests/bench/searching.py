@@ -41,7 +41,7 @@ ORDINARY, COMMON = (0.0005, 0.05), (0.10, 0.40)
 def run() -> None:
     _folding()
     for product in products_wanted():
-        with start(product, heap="2g") as server:
+        with start(product, heap="2g", as_installed=True) as server:
             _searching(product, server.url)
 
 

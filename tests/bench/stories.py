@@ -55,7 +55,7 @@ def run() -> None:
     for product in products_wanted() if os.environ.get("ESDEDUP_BENCH_CLUSTERS") != "0" else ():
         headline(f"Similar news, {product}, {_ON_CLUSTER:,} articles")
         with (
-            start(product, heap="1g") as server,
+            start(product, heap="1g", as_installed=True) as server,
             Deduplicator.open(f"{product}+{server.url}/news", settings) as news,
         ):
             list(news.add_many(_stream()[:_ON_CLUSTER]))

@@ -26,7 +26,7 @@ def files() -> dict[str, str]:
             templates.index(settings, store=STORE, product="opensearch")
         ),
         "roles/elasticsearch.json": _json(templates.elasticsearch_role(STORE)),
-        "roles/elasticsearch-templates.json": _json(templates.elasticsearch_templates_role()),
+        "roles/elasticsearch-templates.json": _json(templates.elasticsearch_templates_role(STORE)),
         "roles/opensearch.json": _json(_patch(templates.opensearch_roles(STORE))),
         "roles/opensearch.yml": _yaml(templates.opensearch_roles(STORE)),
     }

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from esdedup.evaluate import tuning
 from esdedup.evaluate.measures import Score
 from esdedup.evaluate.tuning import ByCluster, Task, add_up, choose, grid_of, run_all, settings_file
 from esdedup.settings import Settings
+from tests.waiting import wait_until
 
 OWN = Path(__file__).parents[1] / "eval" / "own"
 
@@ -147,10 +147,7 @@ def test_workers_end_with_a_killed_search(tmp_path: Path) -> None:
         assert run.stdout is not None
         worker = int(run.stdout.readline())
         run.kill()
-    deadline = time.monotonic() + 30
-    while _is_alive(worker) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _is_alive(worker)
+    wait_until(lambda: not _is_alive(worker))
 
 
 def _is_alive(process: int) -> bool:

@@ -12,7 +12,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from esdedup.gateway.http import Pace
 from esdedup.gateway.server import Gateway, Options
 from esdedup.stores.connection import Target
 from tests.servers.starting import free_ports
+from tests.waiting import PATIENCE, wait_until
 
 QUICK = Pace(pause=1.0, grace=2.0, bytes_a_second=1_000)
 
@@ -74,16 +74,16 @@ class Reached:
 
     def connection(self) -> HTTPConnection:
         if self.authority is None:
-            return HTTPConnection("127.0.0.1", self.port, timeout=60)
+            return HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         trust = ssl.create_default_context(cafile=self.authority)
-        return HTTPSConnection("127.0.0.1", self.port, timeout=60, context=trust)
+        return HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=trust)
 
     def bulk(self, path: str, *lines: Any, headers: Mapping[str, str] | None = None) -> Said:
         text = "".join(json.dumps(line) + "\n" for line in lines)
         own = {"content-type": "application/x-ndjson", **(headers or {})}
         return self.http("POST", path, text, own)
 
-    def raw(self, sent: bytes, *, wait: float = 5.0) -> bytes:
+    def raw(self, sent: bytes, *, wait: float = PATIENCE) -> bytes:
         """Everything that comes back for these bytes, until the gateway closes or falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as line:
             line.sendall(sent)
@@ -97,13 +97,14 @@ class Running(Reached):
     gateway: Gateway
     loop: asyncio.AbstractEventLoop
 
-    def settled(self, seconds: float = 60.0) -> None:
+    def settled(self, seconds: float = PATIENCE) -> None:
         """Wait until nothing is left to settle."""
-        deadline = time.monotonic() + seconds
-        while self.gateway.newsroom.waiting:
-            assert time.monotonic() < deadline, "the gateway did not settle"
+
+        def is_settled() -> bool:
             self.gateway.newsroom.wake()
-            time.sleep(0.05)
+            return not self.gateway.newsroom.waiting
+
+        wait_until(is_settled, seconds=seconds)
 
 
 def read_all(line: socket.socket) -> bytes:
@@ -129,13 +130,14 @@ def running(url: str, **options: Any) -> Iterator[Running]:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate)
     gateway = Gateway(Options(target=target, **options))
-    port = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0, tls), loop).result(30)
+    starting = asyncio.run_coroutine_threadsafe(gateway.start("127.0.0.1", 0, tls), loop)
+    port = starting.result(PATIENCE)
     try:
         yield Running(port=port, gateway=gateway, loop=loop, authority=authority)
     finally:
-        asyncio.run_coroutine_threadsafe(gateway.close(20.0), loop).result(60)
+        asyncio.run_coroutine_threadsafe(gateway.close(20.0), loop).result(PATIENCE)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
+        thread.join(PATIENCE)
         loop.close()
 
 
@@ -146,12 +148,13 @@ class Commanded(Reached):
     process: subprocess.Popen[str]
     told: str = ""
 
-    def settled(self, seconds: float = 60.0) -> None:
+    def settled(self, seconds: float = PATIENCE) -> None:
         """Wait until nothing is left to settle."""
-        deadline = time.monotonic() + seconds
-        while self.http("GET", "/_esdedup/status").json()["waiting"]:
-            assert time.monotonic() < deadline, "the gateway did not settle"
-            time.sleep(0.1)
+
+        def is_settled() -> bool:
+            return not self.http("GET", "/_esdedup/status").json()["waiting"]
+
+        wait_until(is_settled, seconds=seconds)
 
 
 @contextmanager
@@ -165,18 +168,19 @@ def commanded(*arguments: str, authority: Path | None = None) -> Iterator[Comman
         yield made
     finally:
         process.send_signal(signal.SIGTERM)
-        _, made.told = process.communicate(timeout=60)
+        _, made.told = process.communicate(timeout=PATIENCE)
 
 
 def _wait_until_it_listens(made: Commanded) -> None:
-    deadline = time.monotonic() + 60
-    while True:
+    def listens() -> bool:
         assert made.process.poll() is None, made.process.communicate()[1]
-        with contextlib.suppress(ConnectionError):
+        try:
             made.http("GET", "/_esdedup/status")
-            return
-        assert time.monotonic() < deadline, "the gateway did not answer within a minute"
-        time.sleep(0.1)
+        except ConnectionError:
+            return False
+        return True
+
+    wait_until(listens)
 
 
 @dataclass

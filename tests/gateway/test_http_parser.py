@@ -15,6 +15,7 @@ from esdedup.gateway import http
 from esdedup.gateway.upstream import Link
 from esdedup.gateway.wire import Wire
 from tests.gateway.running import HOST, POST, request, status
+from tests.waiting import PATIENCE
 
 # --- the parser against another one ---------------------------------------------------------------
 
@@ -264,7 +265,7 @@ def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> No
         client, down = Client(gateway), Down()
         client.connection_made(down)
         client.data_received(request(f"{method} /x HTTP/1.1", HOST))
-        await asyncio.wait([client.task], timeout=10)
+        await asyncio.wait([client.task], timeout=PATIENCE)
         gateway.threads.shutdown()
         return down.said
 

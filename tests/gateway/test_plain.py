@@ -23,7 +23,8 @@ from esdedup.gateway.clients import Client
 from esdedup.gateway.server import Gateway, Options
 from esdedup.gateway.upstream import Link
 from esdedup.stores.connection import Target
-from tests.gateway.running import HOST, QUICK, Running, read_all, request, running, status
+from tests.gateway.running import HOST, Running, read_all, request, running, status
+from tests.waiting import PATIENCE, wait_until
 
 # --- against the way that reads everything --------------------------------------------------------
 
@@ -230,7 +231,7 @@ def wire(
     request: pytest.FixtureRequest, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Crossings]:
     loops = pytest.importorskip(request.param)
-    options = {"indices": ("news-*",), "pace": QUICK, "new_loop": loops.new_event_loop}
+    options = {"indices": ("news-*",), "new_loop": loops.new_event_loop}
     with running(f"elasticsearch+{cluster.url}", **options) as made:
         found = Crossings(port=made.port, gateway=made.gateway, loop=made.loop)
         counted = made.gateway.began_read
@@ -273,17 +274,10 @@ def exchanged(line: socket.socket, sent: bytes, size: int) -> bytes:
 @contextlib.contextmanager
 def connected(wire: Running, *, ready: bool = True) -> Iterator[socket.socket]:
     """A connection whose next read is plain if it is like `GET`, with a link at hand for it."""
-    with socket.create_connection(("127.0.0.1", wire.port), timeout=5) as line:
+    with socket.create_connection(("127.0.0.1", wire.port), timeout=PATIENCE) as line:
         if ready:
             assert exchanged(line, GET, len(ok(b"/a"))) == ok(b"/a")
         yield line
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_reads_of_one_kind_cross_at_once(wire: Crossings, cluster: Cluster) -> None:
@@ -325,7 +319,7 @@ def test_pipelined_reads_are_answered_in_turn(wire: Crossings) -> None:
         assert exchanged(line, sent, len(wanted)) == wanted
         # The first comes alone and crosses, the others while it is under way.
         line.sendall(GET)
-        until(lambda: wire.reads == 1)
+        wait_until(lambda: wire.reads == 1)
         assert exchanged(line, sent, len(ok(b"/a") + wanted)) == ok(b"/a") + wanted
     assert wire.gateway.counts["passed"] == 42
 
@@ -440,7 +434,7 @@ def test_a_link_that_was_closed_between_two_reads(wire: Crossings, cluster: Clus
     cluster.answering = lambda head: [*usual(head), b""]
     with connected(wire) as line:
         for _ in range(3):
-            time.sleep(0.05)
+            wait_until(lambda: all(link._has_ended for link in wire.gateway.upstream._idle))
             assert exchanged(line, GET, len(ok(b"/a"))) == ok(b"/a")
     assert cluster.connections == 4
     assert len(cluster.heads) == 4
@@ -457,7 +451,7 @@ def test_bytes_that_nobody_asked_for_end_a_link(wire: Crossings, cluster: Cluste
 
     with connected(wire) as line:
         for _ in range(3):
-            until(has_come)
+            wait_until(has_come)
             assert exchanged(line, GET, len(ok(b"/a"))) == ok(b"/a")
     assert cluster.connections == 4
 
@@ -465,16 +459,16 @@ def test_bytes_that_nobody_asked_for_end_a_link(wire: Crossings, cluster: Cluste
 def test_links_that_are_idle_for_long_are_closed(wire: Crossings) -> None:
     upstream = wire.gateway.upstream
     with connected(wire):
-        until(lambda: upstream._idle)
+        wait_until(lambda: upstream._idle)
         (link,) = upstream._idle
         for now, is_open in ((100.0, True), (149.0, True), (151.0, False)):
             link.idle_since = link.idle_since and 100.0
             wire.loop.call_soon_threadsafe(upstream.close_old, now)
             if is_open:
-                until(lambda: link.idle_since)
+                wait_until(lambda: link.idle_since)
                 assert upstream._idle == [link]
             else:
-                until(lambda: not upstream._idle)
+                wait_until(lambda: not upstream._idle)
 
 
 def test_a_caller_that_goes_away_ends_its_link(wire: Crossings, cluster: Cluster) -> None:
@@ -482,9 +476,9 @@ def test_a_caller_that_goes_away_ends_its_link(wire: Crossings, cluster: Cluster
     cluster.answering = lambda head: [] if b"/slow" in head else usual(head)
     with connected(wire) as line:
         line.sendall(request("GET /slow HTTP/1.1", HOST))
-        until(lambda: wire.reads == 1)
-    until(lambda: cluster.ended == 1)
-    until(lambda: not wire.gateway._clients)
+        wait_until(lambda: wire.reads == 1)
+    wait_until(lambda: cluster.ended == 1)
+    wait_until(lambda: not wire.gateway._clients)
     assert not wire.gateway.upstream._idle
 
 
@@ -500,7 +494,7 @@ def test_nothing_of_a_caller_stays_when_it_is_gone(wire: Crossings, cluster: Clu
             assert client.plain
             gone = weakref.ref(client)
             del client
-        until(lambda: gone() is None)
+        wait_until(lambda: gone() is None)
     finally:
         gc.enable()
     assert wire.reads == 1
@@ -544,7 +538,8 @@ def test_an_answer_that_is_not_taken_holds_back_the_next_request() -> None:
         await asyncio.sleep(0.01)
         assert len(up.written) == 3
         client.resume_writing()
-        await asyncio.sleep(0.01)
+        while len(up.written) < 4:
+            await asyncio.sleep(0)
         client.task.cancel()
         await asyncio.wait([client.task])
         gateway.threads.shutdown()
@@ -560,7 +555,7 @@ def test_a_gateway_that_stops_finishes_the_read_in_hand(cluster: Cluster) -> Non
 
     def answering(head: bytes) -> list[bytes]:
         if b"/slow" in head:
-            is_stopping.wait(10)
+            is_stopping.wait(PATIENCE)
         return usual(head)
 
     cluster.answering = answering
@@ -569,7 +564,8 @@ def test_a_gateway_that_stops_finishes_the_read_in_hand(cluster: Cluster) -> Non
             line = stack.enter_context(connected(wire))
             idle = stack.enter_context(connected(wire, ready=False))
             line.sendall(request("GET /slow HTTP/1.1", HOST))
-            until(lambda: wire.gateway.counts["passed"] == 2 and len(wire.gateway._clients) == 2)
+            wait_until(lambda: wire.gateway.counts["passed"] == 2)
+            wait_until(lambda: len(wire.gateway._clients) == 2)
             threading.Timer(0.3, is_stopping.set).start()
         assert read_all(line) == ok(b"/slow")
         assert read_all(idle) == b""

@@ -129,5 +129,5 @@ def test_totals_that_a_filter_path_leaves_in(given_: str | None, wants: bool) ->
 
 def test_lines_of_an_msearch() -> None:
     lines = b'\n{"index":["a","b"]}\n{"size":1}\n\n{"size":2}\n\n'.split(b"\n")
-    found = folding.entries(lines, "news")
+    found = folding.entries(lines, "news", 10)
     assert [(e.index, e.body) for e in found] == [("a,b", {"size": 1}), ("news", {"size": 2})]

@@ -22,6 +22,7 @@ from esdedup.gateway.upstream import Upstream
 from esdedup.model import Document
 from esdedup.pipeline import Deduplicator
 from tests.gateway.running import Running, running
+from tests.reading import deep
 from tests.servers import Server
 
 pytestmark = pytest.mark.servers
@@ -70,6 +71,30 @@ def made(server: Server, index: str) -> str:
     body = {"settings": {"number_of_replicas": 0}}
     assert server.http("PUT", f"/{index}", body).status == 200
     return index
+
+
+@pytest.mark.parametrize("depth", [200, 500, 900])
+def test_a_deep_document_passes_as_it_came_beside_signed_ones(
+    gateway: Running, server: Server, made: str, depth: int
+) -> None:
+    off = {"properties": {"x": {"type": "object", "enabled": False}}}
+    assert server.http("PUT", f"/{made}/_mapping", off).status == 200
+    deep_one = deep(depth, dict, **article(1))
+    lines = [json.dumps(article(0)), deep_one, json.dumps(article(2, of=0))]
+    body = "".join(f'{{"index": {{"_id": "a{n}"}}}}\n{line}\n' for n, line in enumerate(lines))
+    answer = gateway.http("POST", f"/{made}/_bulk", body, {"content-type": "application/x-ndjson"})
+    assert not answer.json()["errors"]
+    assert gateway.http("PUT", f"/{made}/_doc/b", deep_one).status == 201
+    assert gateway.gateway.counts["detection_failed"] == 0
+    at_once = sources(server, made)
+    assert {id_: "dedup" in source for id_, source in at_once.items()} == {
+        "a0": True, "a1": False, "a2": True, "b": False,
+    }  # fmt: skip
+    gateway.settled()
+    assert groups(server, made)["a2"] == "a0"
+    with Deduplicator.open(f"{server.product}+{server.url}/{made}") as news:
+        assert sweep(news, datetime.now(UTC)).done == 2
+    assert all(groups(server, made).values())
 
 
 def test_bulk_is_enriched_and_linked(gateway: Running, server: Server, made: str) -> None:

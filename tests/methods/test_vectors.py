@@ -136,7 +136,7 @@ def test_vectors_from_parts_of_words(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_not_installed() -> None:
-    with pytest.raises(SettingsError, match=r"no such model; install one .* download xx_none_md`"):
+    with pytest.raises(SettingsError, match=r"no such model; install it .* download xx_none_md`"):
         signed(settings_for("xx_none_md"), "ferry")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.page.site import NO_BROWSER, Site, browsing, chromium, fill, serving
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page
@@ -38,6 +39,9 @@ def browser() -> Iterator[Browser]:
     path = chromium()
     if path is None:
         pytest.skip(NO_BROWSER)
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE * 1000)
     with browsing(path) as found:
         yield found
 
@@ -86,7 +90,7 @@ def open_page(browser: Browser) -> Iterator[Open]:
             )
             stack.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(PATIENCE * 1000)
             page.on("console", listen)
             page.on("pageerror", lambda error: complaints.append(str(error)))
             page.goto(address)

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ import httpx
 from esdedup.model import Failure
 from esdedup.pipeline import Deduplicator
 from esdedup.sample import pages
+from tests.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -150,23 +150,22 @@ def serving(store: Path | str, folder: Path, *options: str) -> Iterator[Site]:
         finally:
             process.send_signal(signal.SIGTERM)
             try:
-                process.wait(30)
+                process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait(10)
+                process.wait(PATIENCE)
 
 
 def _wait(site: Site, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
+    def answers() -> bool:
         if process.poll() is not None:
             raise RuntimeError(f"esdedup serve ended: {log.read_text()[-2000:]}")
         try:
-            if httpx.get(site.at("healthz"), timeout=2).status_code == 200:
-                return
+            return httpx.get(site.at("healthz"), timeout=PATIENCE).is_success
         except httpx.TransportError:
-            time.sleep(0.1)
-    raise RuntimeError("esdedup serve did not answer within a minute")
+            return False
+
+    wait_until(answers, log.read_text)
 
 
 def new_key(keys: Path, name: str, scope: str) -> str:
@@ -187,8 +186,9 @@ def chromium() -> str | None:
 
 @contextmanager
 def browsing(path: str) -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=120_000)  # a busy machine takes longer than the usual 5 s
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         try:

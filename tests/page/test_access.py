@@ -233,4 +233,4 @@ def _go(page: Page, site: Site, where: str) -> None:
     """To another view, and waits until it and what comes after it are there."""
     page.goto(site.at(where))
     expect(page.locator("main")).to_have_attribute("data-shown", where)
-    expect(page.get_by_text("Counting …")).to_have_count(0, timeout=20_000)
+    expect(page.get_by_text("Counting …")).to_have_count(0)

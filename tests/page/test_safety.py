@@ -16,6 +16,7 @@ from tests.newsdesk import ferry_stories
 from tests.page.addresses import VIEWS, address
 from tests.page.conftest import Open
 from tests.page.site import HOSTILE, Site, hostile_articles
+from tests.waiting import PATIENCE
 
 _PAGE = Path(esdedup.service.__file__).parent / "page"
 _HOSTILE_VIEWS = [name for name in VIEWS if name.startswith("hostile")]
@@ -29,7 +30,7 @@ _PARSERS = re.compile(
 @pytest.mark.parametrize("view", _HOSTILE_VIEWS)
 def test_hostile_articles_do_nothing(view: str, site: Site, open_page: Open) -> None:
     page = open_page(site.at(VIEWS[view]))
-    page.wait_for_timeout(300)
+    expect(page.locator("main")).to_have_attribute("data-shown", VIEWS[view])
     for button in page.locator(".expand").all():
         button.click()
     for one in page.locator("main .meta > :first-child").all()[:20]:
@@ -48,7 +49,7 @@ def test_a_hostile_event_does_nothing(own_site: Site, open_page: Open) -> None:
         shown = {"title": hostile["title"], "url": hostile["url"]}
         lines += json.dumps({**story.to_json(), **own, **shown}) + "\n"
     httpx.post(
-        own_site.at("v1/articles/bulk"), content=lines, timeout=60,
+        own_site.at("v1/articles/bulk"), content=lines, timeout=PATIENCE,
         headers={"Content-Type": "application/x-ndjson"},
     ).raise_for_status()  # fmt: skip
     page = open_page(own_site.at(address("events", days="1")))

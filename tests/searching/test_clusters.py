@@ -126,9 +126,10 @@ def test_rescored_searches(searcher: Searcher) -> None:
     assert len({hit.group for hit in page.hits}) == len(page.hits) == 3
 
 
-def test_vector_searches_see_originals_only(elasticsearch_backend: Backend) -> None:
+@pytest.mark.parametrize("server", ["elasticsearch"], indirect=True)
+def test_vector_searches_see_originals_only(backend: Backend) -> None:
     """Four copies lie nearest; k = 3 must be three stories. OpenSearch's test server has none."""
-    store = elasticsearch_backend.open()
+    store = backend.open()
     vector = {"type": "dense_vector", "dims": 2, "similarity": "l2_norm"}
     path = f"/{index_of(store)}"
     send(store, "PUT", f"{path}/_mapping", {"properties": {"vector": vector}})
@@ -174,6 +175,8 @@ def test_cursors_belong_to_their_search(searcher: Searcher) -> None:
     assert page.cursor is not None
     with pytest.raises(QueryError, match="belongs to another search"):
         searcher.search({"query": {"match_all": {}}}, cursor=page.cursor)
+    with pytest.raises(QueryError, match="size of 1 or more"):
+        searcher.search(FLOOD, deep=True, size=0)
     again = searcher.search(FLOOD, cursor=page.cursor, size=10)
     assert again.cursor is None
     assert len(again.hits) == 2
@@ -298,14 +301,15 @@ def test_an_alias_of_an_unprepared_index_is_refused(server: Server) -> None:
         server.http("DELETE", f"/{index}")
 
 
-def test_pipelines_are_for_opensearch(elasticsearch_server: Server) -> None:
-    url = f"elasticsearch+{elasticsearch_server.url}/news"
+@pytest.mark.parametrize("server", ["elasticsearch"], indirect=True)
+def test_pipelines_are_for_opensearch(server: Server) -> None:
+    url = f"elasticsearch+{server.url}/news"
     done = run("templates", "pipeline", "filter", "--store", url)
     assert (done.exit_code, "templates alias" in done.output) == (ExitCode.STORE, True)
 
 
-def test_the_filter_pipeline_folds_for_unchanged_clients(opensearch_backend: Backend) -> None:
-    backend = opensearch_backend
+@pytest.mark.parametrize("server", ["opensearch"], indirect=True)
+def test_the_filter_pipeline_folds_for_unchanged_clients(backend: Backend) -> None:
     store = put(backend.open(), *RECORDS)
     index = index_of(store)
     name = f"{index}-filter"
@@ -328,10 +332,8 @@ def test_the_filter_pipeline_folds_for_unchanged_clients(opensearch_backend: Bac
     assert send(store, "POST", f"/{index}/_search", FLOOD)["hits"]["total"]["value"] == 4
 
 
-def test_the_collapse_pipeline_folds_a_page_and_says_its_limits(
-    opensearch_backend: Backend,
-) -> None:
-    backend = opensearch_backend
+@pytest.mark.parametrize("server", ["opensearch"], indirect=True)
+def test_the_collapse_pipeline_folds_a_page_and_says_its_limits(backend: Backend) -> None:
     copies = [article(f"a{n}", n, "Flood again", "x", of="a") for n in range(5, 9)]
     store = put(backend.open(), *RECORDS, *copies)
     index = index_of(store)

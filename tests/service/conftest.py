@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from fastapi import FastAPI
 from esdedup.service.app import make_app
 from esdedup.service.config import ServiceConfig
 from esdedup.service.server import Server, make_server
+from tests.waiting import PATIENCE, wait_until
 
 FERRY = (
     "The ferry Stella caught fire off the coast on Tuesday; 12 people died, the coastguard said. "
@@ -50,7 +50,7 @@ class Running:
 
     def connected(self) -> socket.socket:
         """A bare connection, for what no client would send."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
 
 @contextmanager
@@ -61,19 +61,17 @@ def running(config: ServiceConfig, key: str | None = None) -> Iterator[Running]:
     server = make_server(app, grace=20)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
-    deadline = time.monotonic() + 30
-    while not server.started and thread.is_alive() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: server.started or not thread.is_alive())
     assert server.started
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     base = f"http://127.0.0.1:{port}"
-    with httpx.Client(base_url=base, headers=headers, timeout=60) as client:
+    with httpx.Client(base_url=base, headers=headers, timeout=PATIENCE) as client:
         try:
             yield Running(app, server, client, port)
         finally:
             app.state.service.stop()
             server.should_exit = True
-            thread.join(30)
+            thread.join(PATIENCE)
     assert not thread.is_alive()
 
 

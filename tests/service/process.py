@@ -6,11 +6,12 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import httpx
+
+from tests.waiting import PATIENCE, wait_until
 
 
 class Process:
@@ -34,19 +35,17 @@ class Process:
         )
 
     def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            assert self.process.poll() is None, self.log()
-            try:
-                httpx.get(f"http://127.0.0.1:{self.port}/readyz").raise_for_status()
-            except httpx.HTTPError:
-                time.sleep(0.1)
-            else:
-                return
-        raise AssertionError(self.log())
+        wait_until(self._is_ready, self.log)
+
+    def _is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log()
+        try:
+            return httpx.get(f"http://127.0.0.1:{self.port}/readyz").is_success
+        except httpx.HTTPError:
+            return False
 
     def documents(self) -> int:
-        stats = httpx.get(f"http://127.0.0.1:{self.port}/v1/stats").json()
+        stats = httpx.get(f"http://127.0.0.1:{self.port}/v1/stats", timeout=PATIENCE).json()
         return int(stats["documents"])
 
     def log(self) -> str:
@@ -56,7 +55,7 @@ class Process:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
         self._log.close()
 
 

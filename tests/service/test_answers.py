@@ -97,6 +97,9 @@ def test_changes(rich: Running) -> None:
     assert first.status_code == 201
     assert first.json()["relinked"]
     assert checked(rich, "POST", "/v1/articles", json={"id": "old", **new}).status_code == 200
+    undated = {"id": "undated", "text": new["text"], "published": "01/02/2026"}
+    answer = checked(rich, "POST", "/v1/articles", json=undated).json()
+    assert answer["unread_date"] == "01/02/2026"
     checked(rich, "POST", "/v1/articles", json={"id": "q", "html": "<html></html>"})
     checked(rich, "POST", "/v1/corrections/split", json={"ids": ["a", "c"]})
     checked(rich, "POST", "/v1/corrections/pin", json={"id": "b", "by": "editor"})

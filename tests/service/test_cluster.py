@@ -22,6 +22,8 @@ def service(request: pytest.FixtureRequest) -> Iterator[Running]:
     index = new_index()
     with running(ServiceConfig(store=f"{server.url}/{index}", workers=1, readers=2)) as made:
         yield made
+    for side in ("", "esdedup-state-", "esdedup-quarantine-", "esdedup-corrections-"):
+        assert server.http("DELETE", f"/{side}{index}").status in (200, 404)
 
 
 def test_the_verbs_on_a_cluster(service: Running) -> None:

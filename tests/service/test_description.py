@@ -17,6 +17,7 @@ from schemathesis.checks import (
 )
 
 from tests.service.conftest import Running
+from tests.waiting import PATIENCE
 
 _BOUNDED = settings(
     max_examples=12,
@@ -56,7 +57,7 @@ def _statuses(operation: Any, mode: GenerationMode, base: str) -> set[int]:
     @_BOUNDED
     @given(case=operation.as_strategy(generation_mode=mode))
     def ask(case: Any) -> None:
-        answer = case.call(base_url=base, timeout=60)
+        answer = case.call(base_url=base, timeout=PATIENCE)
         statuses.add(answer.status_code)
         assert answer.status_code < 500, (case.as_curl_command(), answer.text)
         case.validate_response(answer, checks=_CONFORMING)

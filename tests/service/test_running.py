@@ -5,22 +5,23 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import sys
+import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import Result
 
 from esdedup.pipeline import Deduplicator
 from esdedup.service.app import make_app
 from esdedup.service.config import ServiceConfig
+from tests.commands import Cli
 from tests.service.conftest import FERRY, Running, Start
 from tests.service.process import Process
+from tests.waiting import PATIENCE, is_still, wait_until
 
 
 @contextmanager
@@ -30,16 +31,16 @@ def busy(service: Running) -> Iterator[None]:
 
     def wait(_: Deduplicator) -> None:
         begun.set()
-        done.wait(30)
+        done.wait(PATIENCE)
 
     writer = service.app.state.service.writable()
     future = writer._thread.submit(wait, None)
-    begun.wait(10)
+    assert begun.wait(PATIENCE)
     try:
         yield
     finally:
         done.set()
-        future.result(30)
+        future.result(PATIENCE)
 
 
 def test_a_full_queue_says_when_to_come_again(start: Start) -> None:
@@ -56,8 +57,7 @@ def test_a_full_queue_says_when_to_come_again(start: Start) -> None:
         ]
         for thread in threads:
             thread.start()
-        while service.app.state.service.admission.jobs < 2:
-            time.sleep(0.01)
+        wait_until(lambda: service.app.state.service.admission.jobs == 2)
         refused = service.post("/v1/articles", {"id": "x", "text": FERRY})
         assert (refused.status_code, refused.json()["type"]) == (
             429,
@@ -68,13 +68,16 @@ def test_a_full_queue_says_when_to_come_again(start: Start) -> None:
         assert service.client.get("/v1/stats").status_code == 200
         assert 'esdedup_refused_total{reason="queue-full"} 1' in service.client.get("/metrics").text
     for thread in threads:
-        thread.join(30)
+        thread.join(PATIENCE)
     assert sorted(a.status_code for a in answers) == [201, 201]
     assert service.post("/v1/articles", {"id": "x", "text": FERRY}).status_code == 201
 
 
 def test_a_stream_waits_instead(start: Start) -> None:
-    """The sender is slowed down by its connection: nothing is refused, little is held."""
+    """The sender is slowed down by its connection: nothing is refused, little is held.
+
+    It sends until it is slowed down, and the rest once the writer is free again.
+    """
     service = start(queue=1)
     line = (json.dumps({"text": FERRY, "note": "x" * 10_000}) + "\n").encode()
     sent = [0]
@@ -92,9 +95,10 @@ def test_a_stream_waits_instead(start: Start) -> None:
     thread = threading.Thread(target=send)
     with busy(service):
         thread.start()
-        time.sleep(2)
+        held = service.app.state.service.admission
+        wait_until(lambda: held.jobs and is_still(lambda: sent[0]), lambda: sent[0])
         assert sent[0] < 3_000  # 30 MB did not go anywhere
-    thread.join(60)
+    thread.join(PATIENCE)
     assert json.loads(answers[0].text.splitlines()[-1])["summary"]["articles"] == 3_000
 
 
@@ -108,15 +112,13 @@ def test_a_long_stream_begins_while_others_write(start: Start) -> None:
             target=lambda: answers.append(service.post("/v1/articles", {"id": "a", "text": FERRY}))
         )
         writing.start()
-        while not service.app.state.service.admission.jobs:
-            time.sleep(0.01)
+        wait_until(lambda: service.app.state.service.admission.jobs)
         streaming = threading.Thread(target=lambda: answers.append(service.bulk(line)))
         streaming.start()
-        while not service.app.state.service.streams:
-            assert streaming.is_alive()
-            time.sleep(0.01)
+        wait_until(lambda: service.app.state.service.streams or not streaming.is_alive())
+        assert streaming.is_alive()
     for thread in (writing, streaming):
-        thread.join(30)
+        thread.join(PATIENCE)
     streamed, written = sorted(answers, key=lambda answer: answer.status_code)
     assert (streamed.status_code, written.status_code) == (200, 201)
     assert json.loads(streamed.text.splitlines()[-1])["summary"]["complete"]
@@ -129,11 +131,9 @@ def test_too_many_streams(start: Start) -> None:
             b"POST /v1/articles/bulk HTTP/1.1\r\nHost: localhost\r\n"
             b"Content-Type: application/x-ndjson\r\nContent-Length: 1000\r\n\r\n{"
         )
-        while not service.app.state.service.streams:
-            time.sleep(0.01)
+        wait_until(lambda: service.app.state.service.streams)
         assert service.bulk("{}").status_code == 429
-    while service.app.state.service.streams:
-        time.sleep(0.01)
+    wait_until(lambda: not service.app.state.service.streams)
     assert service.bulk("{}").status_code == 200
 
 
@@ -151,14 +151,12 @@ def test_too_many_connections(start: Start) -> None:
     """Those that say nothing count, too."""
     service = start(connections=2)
     with service.connected(), service.connected(), service.connected():
-        while len(service.app.state.service.connections) < 3:
-            time.sleep(0.01)
+        wait_until(lambda: len(service.app.state.service.connections) == 3)
         refused = service.client.get("/v1/stats")
         assert (refused.status_code, refused.json()["type"]) == (503, "urn:esdedup:problem:busy")
         assert int(refused.headers["Retry-After"]) >= 1
         assert service.client.get("/healthz").status_code == 200
-    while len(service.app.state.service.connections) > 2:
-        time.sleep(0.01)
+    wait_until(lambda: len(service.app.state.service.connections) <= 2)
     assert service.client.get("/v1/stats").status_code == 200
 
 
@@ -172,10 +170,8 @@ def test_what_is_in_hand_is_finished_though_the_client_went_away(start: Start) -
             + f"Content-Length: {len(body)}\r\n\r\n".encode()
             + body
         )
-        while not service.app.state.service.admission.jobs:
-            time.sleep(0.01)
-    while service.app.state.service.admission.jobs:
-        time.sleep(0.01)
+        wait_until(lambda: service.app.state.service.admission.jobs)
+    wait_until(lambda: not service.app.state.service.admission.jobs)
     assert service.client.get("/v1/stats").json()["documents"] == 1
 
 
@@ -209,13 +205,12 @@ def test_sigterm_finishes_the_batch_in_hand(process: Process, tmp_path: Path) ->
             # Some batches only: httpx reads nothing while it sends, and what it is answered has to
             # fit between the two.
             if i == 200:
-                while not process.documents():
-                    time.sleep(0.01)
+                wait_until(process.documents)
                 process.process.send_signal(signal.SIGTERM)
 
     lines: list[str] = []
     with (
-        httpx.Client(timeout=60) as client,
+        httpx.Client(timeout=PATIENCE) as client,
         client.stream(
             "POST",
             f"http://127.0.0.1:{process.port}/v1/articles/bulk",
@@ -227,7 +222,7 @@ def test_sigterm_finishes_the_batch_in_hand(process: Process, tmp_path: Path) ->
     end = json.loads(lines[-1])["summary"]
     assert not end["complete"]
     assert end["problem"]["code"] == "stopping"
-    assert process.process.wait(60) == 0
+    assert process.process.wait(PATIENCE) == 0
     written = end["articles"]
     assert end["next_line"] == written + 1
     assert written >= 50
@@ -242,57 +237,45 @@ def test_sigterm_finishes_the_batch_in_hand(process: Process, tmp_path: Path) ->
 def test_ctrl_c_ends_it_and_its_workers(process: Process) -> None:
     page = f"<html><body><article><p>{FERRY}</p></article></body></html>"
     url = f"http://127.0.0.1:{process.port}/v1/articles"
-    assert httpx.post(url, json={"id": "p", "html": page}, timeout=60).status_code == 201
+    assert httpx.post(url, json={"id": "p", "html": page}, timeout=PATIENCE).status_code == 201
     pid = process.process.pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     process.process.send_signal(signal.SIGINT)
-    assert process.process.wait(60) == 0
-    deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{child}").exists() for child in children):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    assert process.process.wait(PATIENCE) == 0
+    wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
-def test_without_keys_it_does_not_listen_elsewhere(tmp_path: Path, host: str) -> None:
-    command = [sys.executable, "-m", "esdedup", "serve", "--store", str(tmp_path / "a.db")]
-    done = subprocess.run(
-        [*command, "--host", host], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
+def test_without_keys_it_does_not_listen_elsewhere(
+    cli: Cli, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("esdedup.cli.serve._run", lambda *arguments: started.append(arguments))
+    done = cli("serve", "--host", host)
+    assert done.exit_code == 2
     assert "keys" in done.stderr
-    empty = subprocess.run(
-        [*command, "--host", host, "--keys", str(tmp_path / "none.json")],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert empty.returncode == 2
+    empty = cli("serve", "--host", host, "--keys", str(cli.folder / "none.json"))
+    assert empty.exit_code == 2
     assert re.search(r"has no keys", empty.stderr)
+    assert not started
 
 
-def test_what_cannot_be_served_is_said(process: Process, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "esdedup", "serve", "--store", str(tmp_path / "none.db")]
-    taken = subprocess.run(
-        [*command, "--port", str(process.port)], capture_output=True, text=True, timeout=60,
-        check=False,
-    )  # fmt: skip
-    assert (taken.returncode, "cannot listen" in taken.stderr) == (2, True)
-    missing = subprocess.run(
-        [*command, "--read-only"], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert (missing.returncode, "no store" in missing.stderr) == (4, True)
+def test_what_cannot_be_served_is_said(cli: Cli) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = cli("serve", "--port", str(other.getsockname()[1]))
+    assert (taken.exit_code, "cannot listen" in taken.stderr) == (2, True)
+    missing = cli("serve", "--store", str(cli.folder / "none.db"), "--read-only")
+    assert (missing.exit_code, "no store" in missing.stderr) == (4, True)
 
 
-def test_keys_by_command(tmp_path: Path) -> None:
-    file = str(tmp_path / "keys.json")
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "esdedup", "keys", *arguments, "--keys", file]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def test_keys_by_command(cli: Cli) -> None:
+    def run(*arguments: str) -> Result:
+        return cli("keys", *arguments, "--keys", str(cli.folder / "keys.json"))
 
     key = run("add", "crawler", "--scope", "write").stdout.strip()
     assert re.fullmatch(r"esdedup_crawler_[\w-]{43}", key)
-    assert run("add", "crawler").returncode == 2
+    assert run("add", "crawler").exit_code == 2
     listed = json.loads(run("list", "--json").stdout)
     assert (listed["name"], listed["scope"]) == ("crawler", "write")
-    assert run("revoke", "crawler").returncode == 0
-    assert run("revoke", "crawler").returncode == 2
+    assert run("revoke", "crawler").exit_code == 0
+    assert run("revoke", "crawler").exit_code == 2

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import threading
-import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
+from esdedup.events.history import EventWatch, Looked
 from esdedup.service.keys import add_key
 from esdedup.settings import Settings
+from esdedup.stores import Store
 from tests.newsdesk import ferry_stories
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
+from tests.waiting import PATIENCE, wait_until
 
 
 def tellings(begin: datetime) -> list[dict[str, Any]]:
@@ -85,7 +89,16 @@ def test_events(start: Start) -> None:
     assert service.client.get("/v1/events", params={"since": "soon"}).status_code == 400
 
 
-def test_events_as_they_happen(start: Start) -> None:
+def test_events_as_they_happen(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = threading.Event()
+
+    class Watch(EventWatch):
+        def look(self, store: Store, stopped: Callable[[], bool] = bool) -> Looked:
+            found = super().look(store, stopped)
+            looked.set()
+            return found
+
+    monkeypatch.setattr("esdedup.service.following.EventWatch", Watch)
     service = start(events_seconds=0.1)
     service.post("/v1/articles", {"id": "x", "text": BRIDGE})
     seen: list[str] = []
@@ -93,7 +106,7 @@ def test_events_as_they_happen(start: Start) -> None:
 
     def listen() -> None:
         with (
-            httpx.Client(timeout=60) as client,
+            httpx.Client(timeout=PATIENCE) as client,
             client.stream("GET", f"http://127.0.0.1:{service.port}/v1/events/stream") as answer,
         ):
             assert answer.headers["Content-Type"].startswith("text/event-stream")
@@ -103,17 +116,15 @@ def test_events_as_they_happen(start: Start) -> None:
 
     thread = threading.Thread(target=listen)
     thread.start()
-    assert listening.wait(30)
-    time.sleep(1)  # for the first look, which tells nothing
+    assert listening.wait(PATIENCE)
+    assert looked.wait(PATIENCE), "the first look tells nothing"
     assert service.client.get("/v1/events").json()["total"] == 0
     bulk(service, tellings(datetime.now(UTC) - timedelta(hours=2)))
-    deadline = time.monotonic() + 30
-    while not any(line.startswith("data: ") for line in seen) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: any(line.startswith("data: ") for line in seen), lambda: seen)
     # What was answered a moment ago is out of date for those who were told.
     assert service.client.get("/v1/events").json()["total"] == 1
     service.app.state.service.stop()  # which ends the stream
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     (first, *_) = [line.removeprefix("data: ") for line in seen if line.startswith("data: ")]
     assert json.loads(first)["event"]["articles"] >= 15

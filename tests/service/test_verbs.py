@@ -195,7 +195,8 @@ def test_copies_come_in_pages(service: Running, how: str) -> None:
 @pytest.mark.parametrize("path", ["/v1/copies", "/v1/story", "/v1/corrections"])
 def test_pages_have_bounds(service: Running, path: str) -> None:
     for page in ({"size": 0}, {"size": 1_001}, {"offset": -1}, {"offset": 1_000_001}):
-        answer = service.client.get(path, params={"id": "a", **page})
+        named = {} if path == "/v1/corrections" else {"id": "a"}
+        answer = service.client.get(path, params={**named, **page})
         assert answer.status_code == 422, page
 
 

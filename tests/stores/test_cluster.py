@@ -469,10 +469,11 @@ def test_what_was_there_before_the_stream_is_noticed(server: Server, index: str)
     assert {i: r.decision.link for i, r in found.items()} == links_of_one_writer(documents)
 
 
-def test_segment_replication_is_read_from_the_primary(opensearch_cluster: Cluster) -> None:
+@pytest.mark.parametrize("cluster", ["opensearch_cluster"], indirect=True)
+def test_segment_replication_is_read_from_the_primary(cluster: Cluster) -> None:
     """There a replica lacks what a refresh has made visible: of searches sent right after it, those
     that meet a replica miss the article just written."""
-    cluster, index = opensearch_cluster, new_index()
+    index = new_index()
     body = {
         "settings": {"index": {"replication.type": "SEGMENT", "number_of_replicas": 2}},
         "mappings": bodies.news_mapping(Settings()),

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from esdedup.errors import StoreError, StoreUnavailable
+from esdedup.errors import StoreError, StoreUnavailable, UnsupportedVersion
 from esdedup.stores import connection
 from esdedup.stores.connection import Connection, Target, _Later, _refusal, connect
+from esdedup.stores.versions import check_version
 
 TARGET = Target.parse("elasticsearch+http://127.0.0.1:9/news", {"ES_OPENING_SECONDS": "0"})
 
@@ -68,13 +69,14 @@ class Recorder:
         self.heads: list[dict[str, str]] = []
         self.statuses: list[int] = []  # of the next answers; then 200
         self.product = ""
+        self.number = "9.2.4"
         recorder = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 recorder.heads.append({k.lower(): v for k, v in self.headers.items()})
                 status = recorder.statuses.pop(0) if recorder.statuses else 200
-                version = {"number": "3.8.0", "distribution": recorder.product}
+                version = {"number": recorder.number, "distribution": recorder.product}
                 body = json.dumps({"version": version} if status == 200 else {}).encode()
                 self.send_response(status)
                 if recorder.product == "elasticsearch" and status == 200:
@@ -123,7 +125,7 @@ def test_credentials_and_our_name_go_with_every_request(
     assert opened.product == recorder.product
     opened.send("GET", "/")
     opened.close()
-    assert len(recorder.heads) == (1 if stated else 2)
+    assert len(recorder.heads) == (2 if stated else 3)
     assert {head.get("authorization") for head in recorder.heads} == {sent}
     assert recorder.heads[-1]["x-opaque-id"] == "esdedup"
 
@@ -137,7 +139,7 @@ def test_a_busy_answer_is_tried_again(recorder: Recorder, stated: bool, status: 
     opened = connect(Target.parse(f"{scheme}://{recorder.address}/news", {}))
     assert opened.send("GET", "/")["version"]["distribution"] == recorder.product
     opened.close()
-    assert len(recorder.heads) == (3 if stated else 4)
+    assert len(recorder.heads) == (4 if stated else 5)
 
 
 @pytest.mark.parametrize(
@@ -202,3 +204,53 @@ def test_what_cannot_be_an_address_is_told(
 ) -> None:
     with pytest.raises(StoreError, match=told):
         connect(Target.parse(url, environment))
+
+
+# --- versions --------------------------------------------------------------------------------
+
+
+def numbered(number: str, **more: str) -> dict[str, Any]:
+    return {"version": {"number": number, **more}}
+
+
+REFUSED = connection.ClusterRefused
+NO_ROOT = REFUSED(405, {"error": "Incorrect HTTP method"}, "GET /")
+DENIED = connection.PrivilegeMissing(403, {}, "GET /", connection.Target.parse("http://x/news"))
+LOCAL = {"nodes": {"abc": {"version": "8.19.9"}}}
+OLD_LOCAL = {"nodes": {"abc": {"version": "7.17.29"}}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "number"),
+    [
+        ([numbered("8.19.0")], "8.19.0"),
+        ([numbered("10.0.0-SNAPSHOT")], "10.0.0-SNAPSHOT"),
+        ([NO_ROOT, LOCAL], "8.19.9"),
+        ([NO_ROOT, {}], None),
+        ([NO_ROOT, DENIED], None),
+        ([DENIED], None),
+        ([numbered("8.11.0", build_flavor="serverless")], None),
+        (["<html>a page</html>"], None),
+    ],
+)
+def test_the_version_is_found_where_it_may_be_asked_for(
+    answers: list[object], number: str | None
+) -> None:
+    assert check_version(of(answers)) == number
+
+
+def test_credentials_that_are_refused_are_told_at_opening() -> None:
+    with pytest.raises(StoreError, match="wrong"):
+        check_version(of([StoreError("wrong")]))
+
+
+@pytest.mark.parametrize("answers", [[numbered("8.18.99")], [NO_ROOT, OLD_LOCAL]])
+def test_an_old_version_is_refused_by_name(answers: list[object]) -> None:
+    with pytest.raises(UnsupportedVersion, match=r"is Elasticsearch .*8\.19 or later.*2\.19"):
+        check_version(of(answers))
+
+
+def test_nothing_stays_open_to_an_old_server(recorder: Recorder) -> None:
+    recorder.number = "2.18.0"
+    with pytest.raises(UnsupportedVersion, match=r"2\.18\.0; esdedup works with"):
+        connect(Target.parse(f"http://{recorder.address}/news", {}))

@@ -332,7 +332,7 @@ def test_linking_what_was_replaced_or_deleted_conflicts(store: Store) -> None:
 
 def test_what_changed_since_a_moment(store: Store) -> None:
     put(store, record("a", 1), record("b", 2))
-    time.sleep(0.01)
+    time.sleep(0.01)  # clocks of stores count milliseconds
     moment = datetime.now(UTC)
     assert store.changed_since(moment) == set()
     put(store, record("c", 3))

@@ -18,8 +18,11 @@ def server(request: pytest.FixtureRequest) -> Server:
     return found
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("server", "seed"), [("elasticsearch", 1), ("opensearch", 2)], indirect=["server"]
+)
 def test_several_writers_end_with_the_groups_of_one(server: Server, seed: int) -> None:
+    """Each its share, or everything; `make soak` has both on both products, and more seeds."""
     soak.in_new_index(server, soak.several_writers, seed)
 
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -29,6 +28,7 @@ from esdedup.stores import open_store, sqlite_schema
 from esdedup.stores.rows import key_numbers
 from esdedup.stores.sqlite import SQLiteStore
 from tests.stores.test_contract import probe, record
+from tests.waiting import PATIENCE
 
 NOBODY = 65534
 TEXT = "The river burst its banks near Tollmere after three days of rain, the mayor said."
@@ -324,7 +324,7 @@ def test_two_writers_take_turns(file: Path) -> None:
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(60)
+        writer.join(PATIENCE)
     assert [writer.exitcode for writer in writers] == [0, 0]
     store = open_store(str(file))
     assert store.stats()["documents"] == 17
@@ -350,27 +350,26 @@ def test_many_open_a_new_store_at_once(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(PATIENCE)
     assert problems == []
 
 
 def test_a_second_writer_waits_for_the_first(file: Path) -> None:
     first, second = open_store(str(file)), open_store(str(file))
-    done: list[float] = []
+    order: list[str] = []
 
     def write() -> None:
         second.put_many([record("b", 2)])
-        done.append(time.monotonic())
+        order.append("second")
 
     with first.transaction():
         first.put_many([record("a", 1)])
         waiting = threading.Thread(target=write)
         waiting.start()
-        time.sleep(0.3)
-        assert not done
-        released = time.monotonic()
-    waiting.join(30)
-    assert done[0] > released
+        waiting.join(0.3)  # time for a second one that does not wait
+        order.append("first")
+    waiting.join(PATIENCE)
+    assert order == ["first", "second"]
     assert set(first.get_many(["a", "b"])) == {"a", "b"}
     first.close()
     second.close()

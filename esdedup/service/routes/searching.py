@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from esdedup.model import JSON
 from esdedup.pipeline import Deduplicator
-from esdedup.readers.records import moment
+from esdedup.readers.dates import moment
 from esdedup.searching.fold import fold as folded
 from esdedup.searching.queries import Query as Asked
 from esdedup.searching.results import StoryHit

@@ -22,7 +22,7 @@ from esdedup.service.answer_schemas import (
     StatsOut,
 )
 from esdedup.service.answers import Answer
-from esdedup.service.guard import AdminRoute, Here, ReadRoute
+from esdedup.service.guard import AdminRoute, Here, OpenRoute, ReadRoute
 from esdedup.service.measures import measured
 from esdedup.service.metrics import MEDIA_TYPE
 from esdedup.service.problems import Problem
@@ -32,7 +32,7 @@ router = APIRouter(tags=["upkeep"])
 _log = logging.getLogger("esdedup.service")
 # Less than what watches a service waits for it.
 _READY_SECONDS = 5.0
-_open = APIRouter()
+_open = APIRouter(route_class=OpenRoute)
 _reading = APIRouter(route_class=ReadRoute)
 _keeping = APIRouter(route_class=AdminRoute)
 

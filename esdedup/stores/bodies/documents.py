@@ -23,6 +23,7 @@ from esdedup.model import (
     rank_of,
     time_of,
     unpack,
+    without_deep,
 )
 from esdedup.numbers import NumberContext, written
 from esdedup.settings import Settings
@@ -140,7 +141,7 @@ def record_from(
 
 
 def document_from(id_: str, source: Mapping[str, Any], names: Names = NO_NAMES) -> Document:
-    own = {k: v for k, v in source.items() if k != "dedup"}
+    own = without_deep({k: v for k, v in source.items() if k != "dedup"})
     for ours, theirs in names.items():
         found = (value for name in theirs if (value := at_path(source, name)) is not None)
         if (value := next(found, None)) is not None:
