@@ -9,18 +9,18 @@ __version__ = "0.1.0"
 # The public names and where they live; loaded on first use, so that `import esdedup` stays quick.
 _NAMES = {
     "Decision": "esdedup.model",
-    "Deduplicator": "esdedup.pipeline",
+    "Deduplicator": "esdedup.clustering.deduplicator",
     "Document": "esdedup.model",
     "EsdedupError": "esdedup.errors",
     "Evidence": "esdedup.model",
     "Failure": "esdedup.model",
-    "Query": "esdedup.searching.queries",
-    "Searcher": "esdedup.searching.searcher",
+    "Query": "esdedup.model.queries",
+    "Searcher": "esdedup.search.searcher",
     "Settings": "esdedup.settings",
     "Signature": "esdedup.model",
-    "fold": "esdedup.searching.fold",
+    "fold": "esdedup.search.fold",
     "open_store": "esdedup.stores",
-    "read": "esdedup.readers",
+    "read": "esdedup.ingest.readers",
 }
 __all__ = [
     "Decision",
@@ -40,13 +40,13 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from esdedup.clustering.deduplicator import Deduplicator
     from esdedup.errors import EsdedupError
+    from esdedup.ingest.readers import read
     from esdedup.model import Decision, Document, Evidence, Failure, Signature
-    from esdedup.pipeline import Deduplicator
-    from esdedup.readers import read
-    from esdedup.searching.fold import fold
-    from esdedup.searching.queries import Query
-    from esdedup.searching.searcher import Searcher
+    from esdedup.model.queries import Query
+    from esdedup.search.fold import fold
+    from esdedup.search.searcher import Searcher
     from esdedup.settings import Settings
     from esdedup.stores import open_store
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from esdedup.pipeline import Deduplicator
+from esdedup.clustering.deduplicator import Deduplicator
 from tests.commands import cli, filled  # noqa: F401  (fixtures, found by name)
 from tests.servers.fixtures import (  # noqa: F401  (fixtures, found by name)
     cluster,

@@ -7,8 +7,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from esdedup.entities.classify import AFTER, BEFORE, JUDGED, Context, classify
-from esdedup.entities.gazetteers import (
+from esdedup.features.entities.classify import AFTER, BEFORE, JUDGED, Context, classify
+from esdedup.features.entities.gazetteers import (
     ABBREVIATED,
     BODY,
     BODY_OF,
@@ -25,7 +25,7 @@ from esdedup.entities.gazetteers import (
     is_elided,
     knowledge,
 )
-from esdedup.text import LONGEST_WORD, UNSPACED, fold
+from esdedup.text.tokens import LONGEST_WORD, UNSPACED, fold
 
 _MASK = (1 << 64) - 1
 _BASE = 0x9E3779B97F4A7C15

@@ -10,7 +10,15 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from esdedup.numbers.judging import (
+from esdedup.features.numbers.languages import (
+    BOUNDARIES,
+    IDEOGRAPHS,
+    Lexicon,
+    language_by_script,
+    lexicon_of,
+)
+from esdedup.features.numbers.reading import Number, read_number, read_suffix_and_scale
+from esdedup.features.numbers.rules import (
     COUNT,
     KIND_BEFORE,
     MONEY,
@@ -18,14 +26,6 @@ from esdedup.numbers.judging import (
     is_part_of_something,
     kind_after,
 )
-from esdedup.numbers.languages import (
-    BOUNDARIES,
-    IDEOGRAPHS,
-    Lexicon,
-    language_by_script,
-    lexicon_of,
-)
-from esdedup.numbers.reading import Number, read_number, read_suffix_and_scale
 
 CONTEXT_WORDS = 3
 WINDOW = 40

@@ -10,8 +10,8 @@ from typing import Any
 
 import zstandard
 
+from esdedup.ingest.readers import read
 from esdedup.model import Document, Failure
-from esdedup.readers import read
 
 PAGE = b"<html><body><p>Hello</p></body></html>"
 TURKISH = "Şişli'de çıkan yangında ölenlerin sayısı yükseldi, dün akşam söndürüldü."

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document, Link
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.stores.bodies import quarantine_index
-from esdedup.stores.cluster import ClusterStore
+from esdedup.stores.cluster.requests import quarantine_index
+from esdedup.stores.cluster.store import ClusterStore
 from tests.servers import Product, Server, start
 from tests.test_linking import SENTENCES, Article
 

@@ -15,11 +15,11 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from esdedup.encoding import MAX_DEPTH, TOO_DEEP
 from esdedup.errors import DocumentError, InputError
+from esdedup.ingest.readers import content_id, read, streams
+from esdedup.ingest.readers.encodings import looks_binary
 from esdedup.model import Document, Failure
-from esdedup.readers import content_id, read, streams
-from esdedup.readers.encodings import looks_binary
+from esdedup.model.encoding import MAX_DEPTH, TOO_DEEP
 from tests.reading import (
     TURKISH,
     deep,
@@ -225,7 +225,7 @@ def test_depth_takes_no_memory(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", "[" * 80_000)
     beside = write(tmp_path / "b.json", '[{"text": "beside"}]')
     program = (
-        "import resource, sys, ijson; from esdedup.readers import read; "
+        "import resource, sys, ijson; from esdedup.ingest.readers import read; "
         "most = 1 << 30; resource.setrlimit(resource.RLIMIT_AS, (most, most)); "
         "[print(getattr(i, 'reason', i.id), i.where if hasattr(i, 'where') else i.text) "
         "for i in read(sys.argv[1:])]"

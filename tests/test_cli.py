@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from esdedup.cli import app
-from esdedup.cli.exits import ExitCode
+from esdedup.cli.exit_codes import ExitCode
 from tests.commands import ARTICLES, BRIDGE, FERRY, Cli, article, ndjson
 from tests.waiting import PATIENCE
 
@@ -443,7 +443,7 @@ def test_a_file_that_is_no_store(cli: Cli, content: bytes) -> None:
 def test_an_unexpected_error_keeps_its_traceback(
     filled: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from esdedup.stores.sqlite import SQLiteStore
+    from esdedup.stores.sqlite.store import SQLiteStore
 
     def fail(_: SQLiteStore) -> None:
         raise RuntimeError("a defect")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from esdedup.cli.exits import ExitCode
+from esdedup.cli.exit_codes import ExitCode
 from tests.commands import ARTICLES, Cli, article, ndjson
 from tests.waiting import PATIENCE
 

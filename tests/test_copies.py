@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from esdedup.cli import app
-from esdedup.copies import Checked, Words, copies, links, shared
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
+from esdedup.stories.text_reuse import Checked, Words, copies, links, shared
 from tests.servers import Server
 from tests.stores.conftest import new_index
 

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup.corrections import NOTHING_SAID, Correction, Corrections
-from esdedup.curating import forget, import_lines, merge, pin, say, split
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import Contradiction, InputError, UnknownDocument
-from esdedup.keeping import PINNED
+from esdedup.ingest.sign import sign_many
+from esdedup.maintenance.curation import forget, import_lines, merge, pin, say, split
+from esdedup.matching.canonical_order import PINNED
+from esdedup.matching.constraints import NOTHING_SAID, Correction, Corrections
+from esdedup.matching.verify import verify
 from esdedup.model import Document, Link, Order, rank_of
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
 from esdedup.stores import open_store
-from esdedup.verify import verify
 from tests.test_linking import (
     SETTINGS,
     Article,

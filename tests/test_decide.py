@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from esdedup.decide import decide, mutual
+from esdedup.features.numbers import NumberContext
+from esdedup.matching.decide import decide, mutual
 from esdedup.methods import METHODS
 from esdedup.model import Candidate, Link, Signature
-from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
 
 SETTINGS = Settings(measure="dice", min_overlap=0.3, extended_ratio=0.0)

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from esdedup.cli import app
-from esdedup.pipeline import Deduplicator
-from esdedup.readers import read
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest.readers import read
 from esdedup.sample import pages
 from esdedup.stores import Record
 from tests.docs.picture import TARGET, picture

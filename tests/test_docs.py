@@ -23,8 +23,8 @@ import yaml
 import esdedup
 from esdedup.cli import app
 from esdedup.methods import METHODS
-from esdedup.presets import PRESETS
 from esdedup.settings import Settings
+from esdedup.settings.presets import PRESETS
 from tests.docs import api, cli, http, settings
 
 ROOT = Path(__file__).parents[1]

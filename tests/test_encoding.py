@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.encoding import Ready, decoded, encoded
+from esdedup.model.encoding import Ready, decoded, encoded
 
 # Surrogates included, and numbers beyond 64 bits.
 texts = st.text(st.characters(exclude_categories=()), max_size=20)

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.entities import Entity, find
-from esdedup.entities.gazetteers import BODY_END, PLACE_END, TITLE, knowledge
-from esdedup.entities.languages import RULES, TURKISH
-from esdedup.entities.words import located
-from esdedup.hashing import BASE_MIXED
-from esdedup.text import tokenise
+from esdedup.features.entities import Entity, find
+from esdedup.features.entities.gazetteers import BODY_END, PLACE_END, TITLE, knowledge
+from esdedup.features.entities.languages import RULES, TURKISH
+from esdedup.features.entities.words import located
+from esdedup.text.hashing import BASE_MIXED
+from esdedup.text.tokens import tokenise
 
 FIGURE_3_1 = (
     "Türkiye’de en yüksek maaşı alan CEO’lar arasında Shell Genel Müdürü Canan Ediboğlu, Microsoft "
@@ -155,7 +155,7 @@ def test_every_language_has_a_table(lang: str | None) -> None:
 def test_the_rules_are_a_part_of_a_spacy_pipeline() -> None:
     import spacy
 
-    import esdedup.entities.component as part
+    import esdedup.features.entities.component as part
 
     nlp = spacy.blank("tr")
     nlp.add_pipe("esdedup_entities")

@@ -15,8 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from esdedup.cli import app
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import InputError
-from esdedup.evaluate import (
+from esdedup.evaluation import (
     GoldSet,
     Ours,
     Pair,
@@ -28,12 +29,11 @@ from esdedup.evaluate import (
     run_online,
     run_pairs,
 )
-from esdedup.evaluate.baselines import BASELINES, simhash_rows
+from esdedup.evaluation.baselines import BASELINES, simhash_rows
 from esdedup.methods import simhash
-from esdedup.methods.batch import Batch
 from esdedup.model import Document, Failure
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
 from tests.data import labelled
 
 OWN = Path(__file__).parent / "eval" / "own"

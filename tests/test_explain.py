@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.explain import MAX_WORDS, Span, align, explain
-from esdedup.explain_html import page
+from esdedup.ingest.sign import sign_many
 from esdedup.model import Decision, Document
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
 from esdedup.stores import Record
+from esdedup.stories.explain import MAX_WORDS, Span, align, explain
+from esdedup.stories.explain_html import page
 from tests.work import lines_run
 
 FERRY = (
@@ -189,7 +189,7 @@ def test_the_explanation_as_json() -> None:
 
 
 def stored(settings: Settings, *documents: Document) -> list[Record]:
-    from esdedup.pipeline import Deduplicator
+    from esdedup.clustering.deduplicator import Deduplicator
 
     with Deduplicator.open("sqlite://:memory:", settings) as news:
         for document in documents:

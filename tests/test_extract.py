@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from esdedup.errors import ExtractionError
-from esdedup.extract import decode_page, extract
+from esdedup.ingest.html import decode_page, extract
+from esdedup.ingest.readers import content_id
+from esdedup.ingest.workers import Workers
 from esdedup.model import Document, Failure
-from esdedup.readers import content_id
 from esdedup.settings import Settings
-from esdedup.workers import Workers
 
 SETTINGS = Settings()
 TURKISH = (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document, Link
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores.memory import Memory, MemoryStore
 from tests.soak import of_one_writer, stream
@@ -25,7 +25,7 @@ SEEDS = range(12)
 
 @pytest.fixture(autouse=True)
 def _inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esdedup.stream.ThreadPoolExecutor", InlineExecutor)
+    monkeypatch.setattr("esdedup.clustering.pipelined.ThreadPoolExecutor", InlineExecutor)
 
 
 def writer(memory: Memory, settings: Settings, work: Callable[[Deduplicator], object]) -> Job:

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup.curating import pin
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError, StoreError
-from esdedup.keeping import PINNED, order_for, reach_of, window_of
+from esdedup.maintenance.change_canonical_rule import reroot
+from esdedup.maintenance.curation import pin
+from esdedup.matching.canonical_order import PINNED, order_for, reach_of, window_of
 from esdedup.model import Document, Link, microseconds, place_of, rank_of, time_of
-from esdedup.pipeline import Deduplicator
-from esdedup.rerooting import reroot
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from tests.test_linking import (

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup.linking import Questions
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.outcomes import Outcome
+from esdedup.clustering.reconcile import Questions
+from esdedup.ingest.sign import prepare, sign_many
+from esdedup.matching.verify import verify
 from esdedup.methods import METHODS
 from esdedup.model import Document, Evidence, Link, Order, Signature
-from esdedup.outcomes import Outcome
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
-from esdedup.verify import verify
 
 SETTINGS = Settings()
 SENTENCES = 8

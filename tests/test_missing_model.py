@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from esdedup import Deduplicator, Document, Settings
 from esdedup.cli import app
-from esdedup.entities.spacy_ner import load
 from esdedup.errors import SettingsError
+from esdedup.features.entities.spacy_ner import load
 from esdedup.service.config import ServiceConfig
 from esdedup.service.state import Service
 

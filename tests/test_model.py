@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esdedup.errors import DocumentError
+from esdedup.features.numbers import NumberChange, NumberContext
 from esdedup.model import (
     MAX_ID_BYTES,
     Candidate,
@@ -26,7 +27,6 @@ from esdedup.model import (
     parse_time,
     unpack,
 )
-from esdedup.numbers import NumberChange, NumberContext
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=20)
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.features.numbers import changed, changed_names, name_contexts, stated
 from esdedup.model import Document
-from esdedup.numbers import changed, changed_names, name_contexts, stated
-from esdedup.pipeline import Deduplicator
 
 REST = (
     " Teams went from house to house until the evening, and the governor asked people to stay "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from esdedup.ingest.error_pages import notice_in
+from esdedup.ingest.sign import Signed, prepare
 from esdedup.model import Document, Failure
-from esdedup.notices import notice_in
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
 
 ROBOTS = "a check for robots"
 REFUSED = "a refusal of access"

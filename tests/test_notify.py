@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from esdedup import notify
+from esdedup.alerts import sinks as notify
+from esdedup.alerts.sinks import Address, Lines, Notification, Webhook, notifications, told_since
 from esdedup.cli import app
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import InputError
-from esdedup.notify import Address, Lines, Notification, Webhook, notifications, told_since
-from esdedup.pipeline import Deduplicator
 from tests.test_linking import Article
 
 Answer = Callable[[int], int]  # which request -> status

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from esdedup.numbers import NumberContext, changed, changed_numbers
-from esdedup.numbers.changes import MAX_VALUES, MEASURES, REFERENCES, stem
-from esdedup.numbers.names import NAME, changed_names
-from esdedup.numbers.reading import scaled
+from esdedup.features.numbers import NumberContext, changed, changed_numbers
+from esdedup.features.numbers.changes import MAX_VALUES, MEASURES, REFERENCES, stem
+from esdedup.features.numbers.names import NAME, changed_names
+from esdedup.features.numbers.reading import scaled
 
 Place = tuple[str, ...]
 Pair = tuple[str, str]

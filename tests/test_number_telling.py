@@ -8,13 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from esdedup.numbers import number_contexts
-from esdedup.numbers.judging import KIND_BEFORE, is_not_a_count, kind_after
-from esdedup.numbers.languages import lexicon_of, words
-from esdedup.numbers.reading import Number
-from esdedup.numbers.starts import pair_table, possible_starts
-from esdedup.numbers.surroundings import Remembered, Surroundings
-from esdedup.numbers.telling import (
+from esdedup.features.numbers import number_contexts
+from esdedup.features.numbers.context import Remembered, Surroundings
+from esdedup.features.numbers.context_flags import (
     JOINS,
     OPEN,
     QUIET_AFTER,
@@ -23,6 +19,10 @@ from esdedup.numbers.telling import (
     tells_after,
     tells_before,
 )
+from esdedup.features.numbers.languages import lexicon_of, words
+from esdedup.features.numbers.prefilter import pair_table, possible_starts
+from esdedup.features.numbers.reading import Number
+from esdedup.features.numbers.rules import KIND_BEFORE, is_not_a_count, kind_after
 from tests.naive_numbers import number_contexts as naive_number_contexts
 
 # Words that tell each of the things there are to tell, and some that tell nothing.

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from num2words import num2words
 
-from esdedup.numbers import (
+from esdedup.features.numbers import (
     NumberChange,
     NumberContext,
     UnreadNumbers,
@@ -22,8 +22,8 @@ from esdedup.numbers import (
     stated,
     written,
 )
-from esdedup.numbers.languages import lexicon_of
-from esdedup.numbers.surroundings import Surroundings
+from esdedup.features.numbers.context import Surroundings
+from esdedup.features.numbers.languages import lexicon_of
 from tests.data import labelled
 from tests.naive_numbers import number_contexts as naive_number_contexts
 from tests.work import lines_run
@@ -466,7 +466,7 @@ def test_the_slow_judge_finds_the_same_in_any_text(text: str, lang: str | None) 
 @pytest.mark.parametrize("lang", ["en", "tr", "zh"])
 def test_full_tables_are_emptied(lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
     around = Surroundings(lexicon_of(lang), most=2)
-    monkeypatch.setattr("esdedup.numbers.finding.surroundings_of", lambda lang: around)
+    monkeypatch.setattr("esdedup.features.numbers.finding.surroundings_of", lambda lang: around)
     text = "In Leeds 12 people died, $3bn of damage. 40 shops, 7 farms and two mills closed.\n" * 3
     assert number_contexts(text, lang) == naive_number_contexts(text, lang)
     assert len(around.numbers) <= 2

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.outcomes import Outcome
+from esdedup.features.numbers import NumberContext, stated
+from esdedup.features.numbers import lazy as late
+from esdedup.ingest.sign import Signed, prepare
 from esdedup.model import Decision, Document, Failure
-from esdedup.numbers import NumberContext, late, stated
-from esdedup.outcomes import Outcome
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
 from tests.test_workers import begin_and_never_end
 
 FIRE = (
@@ -168,7 +169,7 @@ def test_retry_indexes_what_works_now_and_keeps_the_rest(deduplicator: Deduplica
 def test_a_page_that_is_tried_again_has_a_limit_again(
     deduplicator: Deduplicator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("esdedup.pipeline.prepare", begin_and_never_end)
+    monkeypatch.setattr("esdedup.clustering.deduplicator.prepare", begin_and_never_end)
     deduplicator.settings = Settings(page_seconds=0.1)
     page = Document(id="p", html=str(tmp_path / "begun").encode())
     deduplicator.store.quarantine([Failure("p", "p.html", "later", document=page)])

@@ -15,11 +15,11 @@ import pytest
 import zstandard
 
 from esdedup.errors import InputError
+from esdedup.ingest.readers import canonical_url, content_id, read
+from esdedup.ingest.readers.dates import moment
+from esdedup.ingest.readers.encodings import decode
+from esdedup.ingest.readers.records import language
 from esdedup.model import Document, iso
-from esdedup.readers import canonical_url, content_id, read
-from esdedup.readers.dates import moment
-from esdedup.readers.encodings import decode
-from esdedup.readers.records import language
 from tests.reading import (
     PAGE,
     TURKISH,

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup.curating import forget, merge, split
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.reconcile import settle
 from esdedup.errors import InputError
-from esdedup.linking import settle
+from esdedup.maintenance.curation import forget, merge, split
+from esdedup.maintenance.retention import Expired, Rule, expire
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.retention import Expired, Rule, expire
 from tests.test_linking import (
     DAY_ONE,
     Article,
@@ -125,7 +125,7 @@ def test_keys_go_from_whole_stories_only() -> None:
 
 
 def test_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esdedup.stores.sqlite_aging._PAGE", 3)
+    monkeypatch.setattr("esdedup.stores.sqlite.aging._PAGE", 3)
     with new_deduplicator() as deduplicator:
         made = [Article(n % 7, tuple(range(8)), 12, 0, n % 3).document(f"d{n}") for n in range(21)]
         index(deduplicator, made)

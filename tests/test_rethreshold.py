@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from esdedup.cli import app
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.maintenance.rethreshold import changes, rethreshold
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.rethreshold import changes, rethreshold
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 

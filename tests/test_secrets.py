@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import typer
 
+from esdedup.alerts.sinks import Address, Webhook
 from esdedup.cli import app
 from esdedup.errors import EsdedupError, InputError, StoreError
-from esdedup.notify import Address, Webhook
 from esdedup.service.config import ServiceConfig
 from esdedup.service.keys import read_keys
 from esdedup.stores import open_store
-from esdedup.stores.connection import Target
+from esdedup.stores.cluster.connection import Target
 from tests.commands import ARTICLES, Cli, ndjson
 from tests.servers import Server
 from tests.stores.conftest import new_index

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from esdedup import methods
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import EsdedupError, InputError, SettingsError, SettingsMismatch
-from esdedup.events.history import events
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.presets import PRESETS
 from esdedup.settings import FORMAT, Settings
+from esdedup.settings.presets import PRESETS
 from esdedup.settings.values import METHODS
+from esdedup.stories.events.history import events
 from tests.commands import ARTICLES, BRIDGE, FERRY, Cli, ndjson
 
 SHAPING = {

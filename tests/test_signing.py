@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from esdedup.ingest.sign import Signed, joined, prepare, prepare_apart
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
-from esdedup.signing import Signed, joined, prepare, prepare_apart
 
 ARTICLE = Document(
     id="a",

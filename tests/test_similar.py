@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError
+from esdedup.features.topics import likeness, named, topics
 from esdedup.model import Document, Failure
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.similar import SimilarNews, similar_to, similar_to_record
 from esdedup.stores import Record, Store
-from esdedup.stores.sqlite import SQLiteStore
+from esdedup.stores.sqlite.store import SQLiteStore
 from esdedup.stores.topical import Asked
-from esdedup.topics import likeness, named, topics
+from esdedup.stories.similar import SimilarNews, similar_to, similar_to_record
 from tests.newsdesk import FERRY, GARDEN, STRIKE, ferry_stories, story
 from tests.stores.conftest import new_index
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.features.numbers import NumberChange
 from esdedup.model import Document
-from esdedup.numbers import NumberChange
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.story import Mention, Version, chained, corrects, story_of
+from esdedup.stories.timeline import Mention, Version, chained, corrects, story_of
 from tests.newsdesk import FERRY
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from esdedup.backfill import Backfill, Plan
 from esdedup.cli import app
-from esdedup.pipeline import Deduplicator
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.maintenance.backfill import Backfill, Plan
 from esdedup.settings import Settings
-from esdedup.stores import bodies, templates
+from esdedup.stores.cluster import requests as bodies
+from esdedup.stores.cluster import templates
 from tests.docs.mappings import FOLDER, files
 from tests.servers import Server
 from tests.servers.fixtures import INSTALLER, INSTALLER_PASSWORD, LEAST, LEAST_PASSWORD

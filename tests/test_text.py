@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from esdedup.hashing import BASE_MIXED
-from esdedup.text import guess_language, lower, tokenise
+from esdedup.text.hashing import BASE_MIXED
+from esdedup.text.tokens import guess_language, lower, tokenise
 
 
 def same_words(a: str, b: str) -> bool:

@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup import few_topics, one_topic, topics
-from esdedup.few_topics import topics_of_few
-from esdedup.methods.batch import signed_text
+from esdedup.features import topics
+from esdedup.features.topics import CHARACTERS, TERMS, likeness, likenesses
 from esdedup.model import NO_TOPIC, Document, Topic
 from esdedup.settings import Settings
-from esdedup.text import guess_language, words_of
-from esdedup.topics import CHARACTERS, TERMS, likeness, likenesses
-from esdedup.words import is_known, language, name_hash, primary
+from esdedup.stories import few_topics, one_topic
+from esdedup.stories.few_topics import topics_of_few
+from esdedup.text.batch import signed_text
+from esdedup.text.tokens import guess_language, words_of
+from esdedup.text.words import is_known, language, name_hash, primary
 from tests.methods import reference
 from tests.newsdesk import FERRY, GARDEN, STRIKE, story
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esdedup.features.numbers import NumberContext
+from esdedup.matching.verify import alike, count_shared, counted, dice_with_each, verify
 from esdedup.methods import METHODS
 from esdedup.model import Signature
-from esdedup.numbers import NumberContext
 from esdedup.settings import Settings
 from esdedup.settings.signing import Measure
-from esdedup.verify import alike, count_shared, counted, dice_with_each, verify
 
 PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")
 MORE_PEOPLE = NumberContext("17", "count", "coastguard said", "people killed ferry")

@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from esdedup.alerts.checkpoint import Checkpoint, Output
+from esdedup.alerts.protected_texts import Passed, Protection, Watch
 from esdedup.cli import app
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import InputError
 from esdedup.model import Document, Failure
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store
-from esdedup.told import Checkpoint, Output
-from esdedup.watching import Passed, Protection, Watch
 from tests.servers import Server
 from tests.stores.conftest import new_index
 from tests.waiting import PATIENCE
@@ -210,7 +210,7 @@ def test_a_short_quotation_is_no_copy(file_url: str, tmp_path: Path) -> None:
 def test_stopped_between_two_batches(
     file_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("esdedup.watching._MANY", 3)
+    monkeypatch.setattr("esdedup.alerts.protected_texts._MANY", 3)
     posts = [Document(f"p{n}", text=f"{sentences(n, 99)} {MINE.text}") for n in range(9)]
     index(file_url, *posts)
     checkpoint = Checkpoint(str(tmp_path / "watch.db"), file_url)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup import words
-from esdedup.hashing import BASE_MIXED
-from esdedup.text import tokenise
-from esdedup.words import RAREST, Language, Term, is_known, language, primary, terms
+from esdedup.text import words
+from esdedup.text.hashing import BASE_MIXED
+from esdedup.text.tokens import tokenise
+from esdedup.text.words import RAREST, Language, Term, is_known, language, primary, terms
 from tests.methods import reference
 
 

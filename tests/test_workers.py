@@ -17,9 +17,9 @@ from typing import TypeVar
 import pytest
 
 from esdedup.errors import DocumentError, ExtractionError
+from esdedup.ingest.workers import PAGE_CHUNK, Workers, growing
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
-from esdedup.workers import PAGE_CHUNK, Workers, growing
 from tests.waiting import PATIENCE
 
 T = TypeVar("T")
@@ -282,7 +282,7 @@ def test_ctrl_c_stops_the_workers_quietly() -> None:
         """
         import sys
         from esdedup.settings import Settings
-        from esdedup.workers import Workers
+        from esdedup.ingest.workers import Workers
         from tests.test_workers import obey, pages
 
         if __name__ == "__main__":

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from esdedup import __version__
+from esdedup.cli import admin as upkeep
 from esdedup.cli import (
     backfill,
     cluster,
@@ -28,11 +29,10 @@ from esdedup.cli import (
     searching,
     serve,
     stories,
-    upkeep,
-    why,
     words,
 )
-from esdedup.cli.exits import EPILOG, reported
+from esdedup.cli import explain as why
+from esdedup.cli.exit_codes import EPILOG, reported
 
 
 class _Reporting(TyperGroup):

@@ -14,7 +14,7 @@ import typer
 
 from esdedup.cli.cluster import CLUSTER_SCHEMES
 from esdedup.cli.daemons import Patience, date_of, until_signalled
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -34,9 +34,9 @@ from esdedup.cli.options import (
 from esdedup.cli.output import console, count, plain, print_json, print_unread_dates
 
 if TYPE_CHECKING:
-    from esdedup.backfill import Backfill, Plan, Preview, Progress
-    from esdedup.stores.existing import Part
-    from esdedup.switching import SwitchOn
+    from esdedup.maintenance.backfill import Backfill, Plan, Preview, Progress
+    from esdedup.maintenance.enable_method import SwitchOn
+    from esdedup.stores.cluster.foreign_index import Part
 
 Since = Annotated[
     str | None,
@@ -99,7 +99,7 @@ def backfill(
     Only the `dedup` object is written. Run it again after it was stopped: it goes on. With --only
     it works on an SQLite store as well.
     """
-    from esdedup.backfill import Backfill, Plan
+    from esdedup.maintenance.backfill import Backfill, Plan
 
     store = _named(url, store)
     if only is not None:
@@ -144,9 +144,9 @@ def _switching(
     file: Path | None,
     values: list[str] | None,
 ) -> SwitchOn:
-    from esdedup.pipeline import Deduplicator
+    from esdedup.clustering.deduplicator import Deduplicator
+    from esdedup.maintenance.enable_method import SwitchOn, with_method
     from esdedup.stores import open_store
-    from esdedup.switching import SwitchOn, with_method
 
     open_existing(store).close()
     chosen = settings_of(store, preset, file, values)
@@ -188,7 +188,7 @@ def _switch_on(
 
 def _follow(job: Backfill | SwitchOn, *, quiet: bool) -> Progress:
     """Work through the batches with a bar; after Ctrl-C say what is safe."""
-    from esdedup.backfill import Progress
+    from esdedup.maintenance.backfill import Progress
 
     progress = Progress()
     try:
@@ -241,7 +241,7 @@ def _named(name: str | None, store: str) -> str:
 
 
 def _slice(text: str) -> Part:
-    from esdedup.stores.existing import Part
+    from esdedup.stores.cluster.foreign_index import Part
 
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
@@ -348,7 +348,7 @@ def _sweep_once(
     *,
     silent: bool,
 ) -> None:
-    from esdedup.backfill import sweep as sweep_store
+    from esdedup.maintenance.backfill import sweep as sweep_store
 
     with open_to_change(store) as deduplicator:
         progress = sweep_store(deduplicator, since, fields=fields, stopped=stopped.is_set)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from esdedup.cli import portals
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli import aliases as portals
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -72,7 +72,7 @@ def install(
     set_: SetValues = None,
 ) -> None:
     """Put our templates on the cluster, or our fields into an index."""
-    from esdedup.stores import templates
+    from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
     chosen = settings_of(store, preset, settings, set_)
@@ -126,7 +126,7 @@ def diff(
     json_: AsJson = False,
 ) -> None:
     """Compare the cluster's templates and mappings with ours; the exit code tells of any."""
-    from esdedup.stores import templates
+    from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
     chosen = settings_of(store, preset, settings, set_)
@@ -144,8 +144,9 @@ def diff(
 
 
 def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
-    from esdedup.stores import bodies, templates
-    from esdedup.stores.connection import Target
+    from esdedup.stores.cluster import requests as bodies
+    from esdedup.stores.cluster import templates
+    from esdedup.stores.cluster.connection import Target
 
     target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
     index = target.index if target else "news"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -22,8 +22,8 @@ from esdedup.cli.output import about, console, count, joined, plain, print_json,
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from esdedup.copies import Checked, Copy, Edge
     from esdedup.settings import Settings
+    from esdedup.stories.text_reuse import Checked, Copy, Edge
 
 # Words shown at each end of a passage.
 _SHOWN = 8
@@ -140,9 +140,9 @@ def copies(
 
 
 def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool) -> None:
-    from esdedup.copies import copies as found_in
+    from esdedup.ingest.readers import read
     from esdedup.model import Failure
-    from esdedup.readers import read
+    from esdedup.stories.text_reuse import copies as found_in
 
     opened = open_existing(store)
     found = failed = False
@@ -167,7 +167,7 @@ def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool)
 
 def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     """List which articles share passages: from the later one to the earlier one."""
-    from esdedup.copies import links as all_links
+    from esdedup.stories.text_reuse import links as all_links
 
     opened = open_existing(store)
     found = False

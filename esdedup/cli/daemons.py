@@ -13,7 +13,7 @@ from typing import ParamSpec
 
 import typer
 
-from esdedup.cli.exits import say
+from esdedup.cli.exit_codes import say
 from esdedup.errors import StoreMissing, StoreUnavailable
 
 P = ParamSpec("P")
@@ -25,7 +25,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 def date_of(text: str | None, option: str) -> datetime | None:
     """A date, or a span before now: 90m, 1h, 7d."""
-    from esdedup.readers.dates import moment
+    from esdedup.ingest.readers.dates import moment
 
     if text is None:
         return None

@@ -48,8 +48,8 @@ def demo(
 
     The store is temporary: nothing is left behind.
     """
-    from esdedup.pipeline import Deduplicator
-    from esdedup.readers import read
+    from esdedup.clustering.deduplicator import Deduplicator
+    from esdedup.ingest.readers import read
     from esdedup.sample import pages
 
     out = console()

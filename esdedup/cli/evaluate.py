@@ -14,8 +14,8 @@ from esdedup.cli.options import AsJson, Preset, SettingsFile, SetValues, assignm
 from esdedup.cli.output import console, print_json, styled, table
 
 if TYPE_CHECKING:
-    from esdedup.evaluate import Detector, GoldSet
-    from esdedup.evaluate.suite import Plan, Progress, Result
+    from esdedup.evaluation import Detector, GoldSet
+    from esdedup.evaluation.suite import Plan, Progress, Result
     from esdedup.settings import Settings
 
 _T = TypeVar("_T")
@@ -137,8 +137,8 @@ def evaluate(
     Without --json the table has a second row for methods that call some links updates: the same
     with these rules off.
     """
-    from esdedup.evaluate import ARRIVALS, LABELS, SOURCES, load
-    from esdedup.evaluate.suite import PROTOCOLS, Plan, labels_for
+    from esdedup.evaluation import ARRIVALS, LABELS, SOURCES, load
+    from esdedup.evaluation.suite import PROTOCOLS, Plan, labels_for
 
     flags: dict[str, Any] = dict(assignments(values, "--set"))
     if not number_check:
@@ -185,7 +185,7 @@ class _Maker:
         return Settings.load(preset=preset or self._preset, file=self._file, flags=self._flags)
 
     def detectors(self, names: Sequence[str] | None) -> list[Detector]:
-        from esdedup.evaluate import Ours, all_names, resolve
+        from esdedup.evaluation import Ours, all_names, resolve
 
         if not names:
             settings = self.settings()
@@ -215,7 +215,7 @@ def _on(
     as_json: bool,
 ) -> list[Result]:
     """All methods on one set; a row is printed as soon as it is there where programs read it."""
-    from esdedup.evaluate.suite import comparisons, evaluate, without_update_rules
+    from esdedup.evaluation.suite import comparisons, evaluate, without_update_rules
 
     results: list[Result] = []
     shown: list[Result] = []
@@ -269,8 +269,8 @@ def _cell(value: object) -> str:
 def _disagree(
     golds: Sequence[GoldSet], detectors: Sequence[Detector], judged: Path | None, *, as_json: bool
 ) -> None:
-    from esdedup.evaluate.disagreements import Pool, read_judgements
-    from esdedup.evaluate.measures import summary
+    from esdedup.evaluation.disagreements import Pool, read_judgements
+    from esdedup.evaluation.measures import summary
 
     for gold in golds:
         ids = sorted(gold.items)
@@ -308,10 +308,10 @@ def _write_report(
     from datetime import date
 
     from esdedup import __version__
-    from esdedup.cli.exits import say
+    from esdedup.cli.exit_codes import say
     from esdedup.errors import InputError
-    from esdedup.evaluate.report import render
-    from esdedup.evaluate.suite import chapter
+    from esdedup.evaluation.report import render
+    from esdedup.evaluation.suite import chapter
 
     page = render(
         [chapter(gold, results, plan) for gold, results in parts],

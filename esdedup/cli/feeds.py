@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from esdedup.cli.daemons import date_of
-from esdedup.cli.exits import say
+from esdedup.cli.exit_codes import say
 from esdedup.cli.output import count
 
 if TYPE_CHECKING:
-    from esdedup.notify import Notifier
-    from esdedup.outcomes import Outcome
+    from esdedup.alerts.sinks import Notifier
+    from esdedup.clustering.outcomes import Outcome
     from esdedup.stores import Store
 
 UNDELIVERED = Path("esdedup-undelivered.ndjson")
@@ -69,7 +69,7 @@ class Feed:
         if self._name is None:
             yield
             return
-        from esdedup.notify import Notifier, sink_for, told_since
+        from esdedup.alerts.sinks import Notifier, sink_for, told_since
 
         self._store, self._notifier = store, Notifier(sink_for(self._name, self._undelivered))
         try:
@@ -84,7 +84,7 @@ class Feed:
         """The same batches, each told of once it is stored."""
         for batch in batches:
             if self._notifier is not None and self._store is not None:
-                from esdedup.notify import notifications
+                from esdedup.alerts.sinks import notifications
 
                 self._notifier.tell(notifications(batch, self._store))
             yield batch

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from esdedup.cli.asking import By, SourcesFile, Window, ranking, span
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import AsJson, Strict, open_existing
 from esdedup.cli.output import count, plain, print_json
+from esdedup.cli.search_options import By, SourcesFile, Window, ranking, span
 
 if TYPE_CHECKING:
-    from esdedup.searching.fold import FoldedItem, KeptItem
+    from esdedup.search.fold import FoldedItem, KeptItem
 
 
 class KeepRule(StrEnum):
@@ -68,7 +68,7 @@ def fold(
     Items need no id; text, a snippet, or only title and url are enough. With --json each kept
     item comes with what was folded into it, and why.
     """
-    from esdedup.searching.fold import fold as fold_list
+    from esdedup.search.fold import fold as fold_list
 
     if stream and (keep is not KeepRule.first or json_):
         raise typer.BadParameter("a stream keeps the first of a story; leave --keep and --json out")
@@ -106,7 +106,7 @@ def _lines(
 
 
 def _print_stream(reading: _Reading, only_folded: bool, options: dict[str, Any]) -> tuple[int, int]:
-    from esdedup.searching.fold import KeptItem, fold_stream
+    from esdedup.search.fold import KeptItem, fold_stream
 
     counts = [0, 0]
     for one in fold_stream(reading.items(), **options):
@@ -137,8 +137,8 @@ class _Reading:
             raise InputError(f"{self._file}: {error.strerror}; name a file with a list") from error
 
     def _read(self, lines: Any) -> Iterator[Any]:
-        from esdedup.encoding import parse_json
-        from esdedup.searching.fold import read_list
+        from esdedup.model.encoding import parse_json
+        from esdedup.search.fold import read_list
 
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -159,8 +159,8 @@ class _Reading:
 
     def _whole(self, first: str, rest: Any) -> Any:
         """An array or an answer written over several lines."""
-        from esdedup.encoding import parse_json
         from esdedup.errors import InputError
+        from esdedup.model.encoding import parse_json
 
         try:
             return parse_json(first + rest.read())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from esdedup.cli.exits import say
+from esdedup.cli.exit_codes import say
 from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, assignments
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from esdedup.gateway.folding import Fold
     from esdedup.gateway.server import Options
     from esdedup.settings import Settings
-    from esdedup.stores.connection import Target
+    from esdedup.stores.cluster.connection import Target
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Of our own requests: a write waits for them.
@@ -111,7 +111,7 @@ def gateway(
     import sys
 
     from esdedup.gateway.server import Options
-    from esdedup.workers import collect_less_often
+    from esdedup.ingest.workers import collect_less_often
 
     host, port = _address(listen)
     tls = _tls(certificate, key)
@@ -185,7 +185,7 @@ def _install_loop() -> None:
 def _target(url: str) -> Target:
     from dataclasses import replace
 
-    from esdedup.stores.connection import Target
+    from esdedup.stores.cluster.connection import Target
 
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise typer.BadParameter(
@@ -226,8 +226,8 @@ def _settings(preset: str | None, file: Path | None, values: list[str] | None) -
     """None where nothing is said: each index keeps the settings recorded in it."""
     if preset is None and file is None and not values:
         return None
+    from esdedup.ingest.sign import check_settings
     from esdedup.settings import Settings
-    from esdedup.signing import check_settings
 
     loaded = Settings.load(preset=preset, file=file, flags=assignments(values, "--set"))
     check_settings(loaded)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -25,8 +25,8 @@ from esdedup.cli.output import console, count, joined, plain, print_json, styled
 from esdedup.cli.searching import groups as list_groups
 
 if TYPE_CHECKING:
-    from esdedup.curating import Said
-    from esdedup.rerooting import Rerooted
+    from esdedup.maintenance.change_canonical_rule import Rerooted
+    from esdedup.maintenance.curation import Said
     from esdedup.settings import Settings
 
 _SHOWN = 20  # changes that are named
@@ -80,7 +80,7 @@ def merge(
     json_: AsJson = False,
 ) -> None:
     """Always the same: these articles, and their copies, are one group."""
-    from esdedup import curating
+    from esdedup.maintenance import curation as curating
 
     with open_to_change(store) as deduplicator:
         _print(curating.merge(deduplicator, ids, by=by, note=note), as_json=json_)
@@ -94,7 +94,7 @@ def split(
     json_: AsJson = False,
 ) -> None:
     """Never the same: the first article is in no group with any of the others."""
-    from esdedup import curating
+    from esdedup.maintenance import curation as curating
 
     with open_to_change(store) as deduplicator:
         _print(curating.split(deduplicator, ids, by=by, note=note), as_json=json_)
@@ -108,7 +108,7 @@ def pin(
     json_: AsJson = False,
 ) -> None:
     """This one is the original: it comes before every article that is not pinned."""
-    from esdedup import curating
+    from esdedup.maintenance import curation as curating
 
     with open_to_change(store) as deduplicator:
         _print(curating.pin(deduplicator, id_, by=by, note=note), as_json=json_)
@@ -116,7 +116,7 @@ def pin(
 
 def forget(ids: Ids, store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     """Take back what was said of an article, or of two with each other."""
-    from esdedup import curating
+    from esdedup.maintenance import curation as curating
 
     with open_to_change(store) as deduplicator:
         done = curating.forget(deduplicator, ids)
@@ -155,7 +155,7 @@ def import_(
     json_: AsJson = False,
 ) -> None:
     """Say again what was exported; a line that cannot be taken is named, the others are taken."""
-    from esdedup import curating
+    from esdedup.maintenance import curation as curating
 
     lines = _lines(file)
     with open_to_change(store) as deduplicator:
@@ -189,7 +189,7 @@ def reroot(
 
     On a cluster nobody else should write meanwhile.
     """
-    from esdedup import rerooting
+    from esdedup.maintenance import change_canonical_rule as rerooting
 
     if (keep == KeepRule.ranking) != (sources is not None):
         raise typer.BadParameter(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.feeds import UNDELIVERED, Feed, Notify, NotifySince, Undelivered
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -50,9 +50,9 @@ from esdedup.cli.output import (
 )
 
 if TYPE_CHECKING:
+    from esdedup.clustering.outcomes import Outcome
+    from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Failure
-    from esdedup.outcomes import Outcome
-    from esdedup.readers.dates import UnreadDates
 
 ROLES = ("original", "duplicate", "update", "unprocessed")
 Paths = Annotated[
@@ -105,8 +105,8 @@ def index(
     Running the same input again changes nothing. With --json every decision is one line on
     standard output, written batch by batch (--set batch=1 for a slow stream).
     """
-    from esdedup.readers import read
-    from esdedup.workers import collect_less_often
+    from esdedup.ingest.readers import read
+    from esdedup.ingest.workers import collect_less_often
 
     collect_less_often()
     documents = read(paths, fields=assignments(field, "--field"))
@@ -138,7 +138,7 @@ def check(
     json_: AsJson = False,
 ) -> None:
     """Decide about articles without writing anything."""
-    from esdedup.readers import read
+    from esdedup.ingest.readers import read
 
     chosen = settings_of(store, preset, settings, set_)
     failed = False
@@ -222,7 +222,7 @@ def _standard_input_as_file(path: str) -> Iterator[str]:
 
 
 def _unread_dates() -> UnreadDates:
-    from esdedup.readers.dates import UnreadDates
+    from esdedup.ingest.readers.dates import UnreadDates
 
     return UnreadDates()
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 if TYPE_CHECKING:
-    from esdedup.pipeline import Deduplicator
+    from esdedup.clustering.deduplicator import Deduplicator
     from esdedup.settings import Settings
     from esdedup.stores import Store
-    from esdedup.stores.connection import Connection
+    from esdedup.stores.cluster.connection import Connection
 
 DEFAULT_STORE = "sqlite:///esdedup.db"
 
@@ -87,7 +87,7 @@ def settings_of(
 def open_deduplicator(
     store: str, settings: Settings | None = None, *, mode: Literal["write", "read"] = "write"
 ) -> Deduplicator:
-    from esdedup.pipeline import Deduplicator
+    from esdedup.clustering.deduplicator import Deduplicator
 
     return Deduplicator.open(store, settings or settings_of(store), mode=mode)
 
@@ -108,7 +108,7 @@ def open_existing(store: str) -> Store:
 @contextmanager
 def connected(store: str) -> Iterator[Connection]:
     """To the cluster itself: the index need not be there."""
-    from esdedup.stores.connection import Target, connect
+    from esdedup.stores.cluster.connection import Target, connect
 
     connection = connect(Target.parse(store))
     try:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from esdedup.features.numbers import NumberChange
+    from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Evidence
-    from esdedup.numbers import NumberChange
-    from esdedup.readers.dates import UnreadDates
 
 # Where the output is no terminal, nobody wraps lines for us.
 _WIDTH_OF_FILES = 100

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from esdedup.cli.daemons import date_of
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_to_change
 from esdedup.cli.output import console, count, print_json
 
 if TYPE_CHECKING:
-    from esdedup.retention import Expired
+    from esdedup.maintenance.retention import Expired
 
 
 class By(StrEnum):
@@ -63,8 +63,8 @@ def expire(
     The age is that of the date of publication, else of the first time seen. Done in batches: after
     Ctrl-C the same command goes on.
     """
-    from esdedup.retention import Expired, Rule
-    from esdedup.retention import expire as expired
+    from esdedup.maintenance.retention import Expired, Rule
+    from esdedup.maintenance.retention import expire as expired
 
     before = date_of(older_than, "--older-than")
     assert before is not None

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from esdedup.cli.asking import (
-    By,
-    Number,
-    ShowRule,
-    SourcesFile,
-    Window,
-    query_of,
-    ranking,
-    span,
-)
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing, shown_store
 from esdedup.cli.output import (
     STYLES,
@@ -34,11 +24,21 @@ from esdedup.cli.output import (
     table,
     title_of,
 )
+from esdedup.cli.search_options import (
+    By,
+    Number,
+    ShowRule,
+    SourcesFile,
+    Window,
+    query_of,
+    ranking,
+    span,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from esdedup.searching.results import Facet, StoryHit, StoryPage
+    from esdedup.model.results import Facet, StoryHit, StoryPage
     from esdedup.stores import Fold, Hit, Record, SearchResult, Store
 
 
@@ -105,7 +105,7 @@ def search(
     json_: AsJson = False,
 ) -> None:
     """Search; copies are folded into one result."""
-    from esdedup.searching.searcher import Searcher
+    from esdedup.search.searcher import Searcher
 
     mode = "all" if all_ else "canonical" if canonical else "auto"
     options: dict[str, Any] = {
@@ -156,7 +156,7 @@ def front(
     json_: AsJson = False,
 ) -> None:
     """The front page: the newest stories of each category, folded, without a query."""
-    from esdedup.searching.searcher import Searcher
+    from esdedup.search.searcher import Searcher
 
     opened = open_existing(store)
     try:

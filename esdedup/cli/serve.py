@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from esdedup.cli.daemons import date_of
-from esdedup.cli.exits import say
+from esdedup.cli.exit_codes import say
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -92,8 +92,8 @@ def serve(
 
     SIGTERM and Ctrl-C finish the batch in hand. Logs are JSON lines on standard error.
     """
+    from esdedup.ingest.sign import check_settings
     from esdedup.service.config import ServiceConfig, is_loopback
-    from esdedup.signing import check_settings
 
     _check_reach(host, keys, is_loopback(host))
     if read_only:

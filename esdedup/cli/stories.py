@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from esdedup.cli.daemons import Patience, date_of, until_signalled
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -42,13 +42,13 @@ from esdedup.cli.searching import record_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from esdedup.events import Event
-    from esdedup.events.history import EventWatch
-    from esdedup.events.report import Report
     from esdedup.settings import Settings
-    from esdedup.similar import Similar, SimilarNews
     from esdedup.stores import Store
-    from esdedup.story import Mention, Story, Version
+    from esdedup.stories.events import Event
+    from esdedup.stories.events.history import EventWatch
+    from esdedup.stories.events.report import Report
+    from esdedup.stories.similar import Similar, SimilarNews
+    from esdedup.stories.timeline import Mention, Story, Version
 
 # Settings that only these commands read: others would need another store.
 _OWN = ("similar_", "event_")
@@ -102,7 +102,7 @@ def similar(
 
     Copies are folded: each group is shown by its original.
     """
-    from esdedup.similar import similar_to_record
+    from esdedup.stories.similar import similar_to_record
 
     window = None if days is None else timedelta(days=days)
     opened = open_existing(store)
@@ -129,9 +129,9 @@ def _of_file(
     explain: bool,
     names: dict[str, str],
 ) -> list[SimilarNews]:
+    from esdedup.ingest.readers import read
     from esdedup.model import Failure
-    from esdedup.readers import read
-    from esdedup.similar import similar_to
+    from esdedup.stories.similar import similar_to
 
     results = []
     for item in read([path], fields=names):
@@ -236,8 +236,8 @@ def events(
     if watch:
         _watch(store, since, time, checkpoint, output, None if once else every, set_)
         return
-    from esdedup.events.history import events as found_in
-    from esdedup.events.report import report
+    from esdedup.stories.events.history import events as found_in
+    from esdedup.stories.events.report import report
 
     opened = open_existing(store)
     try:
@@ -271,8 +271,8 @@ def show(
     json_: AsJson = False,
 ) -> None:
     """Show the special report of an event: all of its articles, by sub-story."""
-    from esdedup.events.history import events as found_in
-    from esdedup.events.report import report
+    from esdedup.stories.events.history import events as found_in
+    from esdedup.stories.events.report import report
 
     opened = open_existing(store)
     try:
@@ -300,7 +300,7 @@ def _event(found: Sequence[Event], id_: str) -> Event | None:
 
 
 def _print_event(out: Console, told: Report) -> None:
-    from esdedup.events.items import moment_of
+    from esdedup.stories.events.items import moment_of
 
     event = told.event
     title = title_of(told.representative) if told.representative else event.representative
@@ -352,8 +352,8 @@ def _watch(
     every: float | None,
     set_: list[str] | None,
 ) -> None:
-    from esdedup.events.history import EventWatch
-    from esdedup.told import Checkpoint, Output
+    from esdedup.alerts.checkpoint import Checkpoint, Output
+    from esdedup.stories.events.history import EventWatch
 
     kept = Checkpoint(str(checkpoint), f"events of {shown_store(store)}")
     try:
@@ -397,7 +397,7 @@ def story(
     json_: AsJson = False,
 ) -> None:
     """Show the time line of a story: original, copies by source, updates, corrections."""
-    from esdedup.story import story_of
+    from esdedup.stories.timeline import story_of
 
     opened = open_existing(store)
     try:
@@ -431,7 +431,7 @@ def _print_story(out: Console, found: Story) -> None:
 
 
 def _print_version(out: Console, version: Version) -> None:
-    from esdedup.events.items import moment_of
+    from esdedup.stories.events.items import moment_of
 
     style = STYLES["original" if version.kind == "original" else "update"]
     out.print()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from esdedup.cli.exits import say
+from esdedup.cli.exit_codes import say
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -23,9 +23,9 @@ from esdedup.cli.options import (
 from esdedup.cli.output import console, count, plain, print_json, styled, table
 
 if TYPE_CHECKING:
-    from esdedup.evaluate.judging import Judged, Sampled
-    from esdedup.evaluate.tuning import Tuned
-    from esdedup.rethreshold import Change
+    from esdedup.evaluation.judging import Judged, Sampled
+    from esdedup.evaluation.tuning import Tuned
+    from esdedup.maintenance.rethreshold import Change
     from esdedup.stores import Store
 
 _SHOWN = 1200  # characters of each article
@@ -94,10 +94,10 @@ def tune(
         return
     if not sets:
         raise typer.BadParameter("name a SET, or a store of your own with --store")
-    from esdedup.evaluate import ARRIVALS, SOURCES
-    from esdedup.evaluate.detectors import ALIASES
-    from esdedup.evaluate.tuning import grid_of, settings_file
-    from esdedup.evaluate.tuning import tune as search
+    from esdedup.evaluation import ARRIVALS, SOURCES
+    from esdedup.evaluation.detectors import ALIASES
+    from esdedup.evaluation.tuning import grid_of, settings_file
+    from esdedup.evaluation.tuning import tune as search
     from esdedup.settings import Settings
 
     if order not in ARRIVALS or (source is not None and source not in SOURCES):
@@ -171,7 +171,7 @@ def _print_tuned(tuned: Tuned, *, as_json: bool) -> None:
 def _judge_store(
     url: str, file: Path, judge: str, per_bin: int, most: int, *, as_json: bool
 ) -> None:
-    from esdedup.evaluate.judging import read, sample, write
+    from esdedup.evaluation.judging import read, sample, write
 
     opened = open_existing(url)
     try:
@@ -191,7 +191,7 @@ def _judge_store(
 
 def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
     """One pair after the other; every answer is kept at once."""
-    from esdedup.evaluate.judging import write
+    from esdedup.evaluation.judging import write
 
     waiting = [i for i, pair in enumerate(drawn) if judge not in pair.judgements]
     for number, place in enumerate(waiting, start=1):
@@ -224,7 +224,7 @@ def _answer() -> str:
 
 
 def _print_judged(drawn: Sequence[Sampled], *, as_json: bool) -> None:
-    from esdedup.evaluate.judging import agreement, decided, estimate
+    from esdedup.evaluation.judging import agreement, decided, estimate
 
     if not decided(drawn):
         say("nothing is judged yet")
@@ -269,7 +269,7 @@ def rethreshold(
 
     Settings that shape keys cannot be changed this way and are refused.
     """
-    from esdedup import rethreshold as work
+    from esdedup.maintenance import rethreshold as work
     from esdedup.stores import open_store
 
     open_existing(store).close()

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from esdedup.cli.daemons import Patience, date_of, until_signalled
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import open_existing, shown_store
 from esdedup.cli.output import count, plain, when
 
 if TYPE_CHECKING:
-    from esdedup.watching import Protection, Watch
+    from esdedup.alerts.protected_texts import Protection, Watch
 
 # Ids of short texts that are named; a large set may have many.
 _NAMED = 5
@@ -36,7 +36,7 @@ class Watched:
     fields: Mapping[str, str] = field(default_factory=dict)
 
     def protection(self) -> Protection:
-        from esdedup.watching import AUTHOR_FIELDS, POSTER_FIELDS, Protection
+        from esdedup.alerts.protected_texts import AUTHOR_FIELDS, POSTER_FIELDS, Protection
 
         return Protection(
             ids=frozenset(_lines(self.ids)) if self.ids else frozenset(),
@@ -57,8 +57,8 @@ def run_watch(
     every: float | None,
 ) -> None:
     """One look where `every` is None, else looks until SIGTERM or Ctrl-C."""
-    from esdedup.told import Checkpoint, Output
-    from esdedup.watching import Watch
+    from esdedup.alerts.checkpoint import Checkpoint, Output
+    from esdedup.alerts.protected_texts import Watch
 
     protection = watched.protection()
     if watched.path is None and not protection.in_store:
@@ -107,8 +107,8 @@ def _look_once(watch: Watch, store: str, stopped: threading.Event, *, silent: bo
 
 def _read_protected(watch: Watch, watched: Watched) -> None:
     """Texts from files; what cannot be used is named, and the others are protected."""
+    from esdedup.ingest.readers import read
     from esdedup.model import Failure
-    from esdedup.readers import read
 
     if watched.path is None:
         return

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from esdedup.cli.exits import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
     AsJson,
     FieldNames,
@@ -23,10 +23,10 @@ from esdedup.cli.options import (
 from esdedup.cli.output import console, count, plain, print_json, table
 
 if TYPE_CHECKING:
+    from esdedup.ingest.word_counting import Progress
     from esdedup.model import Document, Failure
     from esdedup.settings import Settings
-    from esdedup.statistics.corpus import Statistics
-    from esdedup.statistics.counting import Progress
+    from esdedup.text.statistics.corpus import Statistics
 
 words = typer.Typer(
     name="words",
@@ -84,10 +84,10 @@ def build(
     The file is written whole at the end or not at all. The same articles give the same version,
     in any order.
     """
+    from esdedup.ingest.word_counting import DOUBT, ERROR
     from esdedup.settings import Settings
-    from esdedup.statistics.counting import DOUBT, ERROR
-    from esdedup.statistics.countmin import Shape
-    from esdedup.statistics.file import write
+    from esdedup.text.statistics.countmin import Shape
+    from esdedup.text.statistics.file import write
 
     if not paths and not store:
         raise typer.BadParameter("name files to count, or a store (--store URL)")
@@ -106,7 +106,7 @@ def merge(
     json_: AsJson = False,
 ) -> None:
     """Add statistics up: the same as counting all their articles at once."""
-    from esdedup.statistics.file import read, write
+    from esdedup.text.statistics.file import read, write
 
     _check_folder(out)
     together = read(files[0])
@@ -121,7 +121,7 @@ def show(
     json_: AsJson = False,
 ) -> None:
     """Tell what is in a file of statistics, and how far its counts can be trusted."""
-    from esdedup.statistics.file import read
+    from esdedup.text.statistics.file import read
 
     statistics = read(file)
     _tell(file, statistics, statistics.version, as_json=json_)
@@ -133,14 +133,14 @@ def show(
 def _articles(
     paths: list[str], store: str | None, fields: dict[str, str]
 ) -> Iterator[Document | Failure]:
-    from esdedup.readers import read
+    from esdedup.ingest.readers import read
 
     given = read(paths, fields=fields)
     return chain(given, _stored(store)) if store else given
 
 
 def _stored(store: str) -> Iterator[Document]:
-    from esdedup.statistics.counting import articles_of
+    from esdedup.ingest.word_counting import articles_of
 
     opened = open_existing(store)
     try:
@@ -153,8 +153,8 @@ def _counted(
     articles: Iterator[Document | Failure], settings: Settings, shape: Any, workers: int
 ) -> Statistics:
     from esdedup.cli.indexing import suited
-    from esdedup.statistics.counting import count as count_articles
-    from esdedup.workers import collect_less_often
+    from esdedup.ingest.word_counting import count as count_articles
+    from esdedup.ingest.workers import collect_less_often
 
     collect_less_often()
     failures: list[Failure] = []

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from esdedup.corrections import NOTHING_SAID, Corrections, Heard, heard
-from esdedup.decide import decide
+from esdedup.ingest.sign import Signed
+from esdedup.matching.constraints import NOTHING_SAID, Corrections, Heard, heard
+from esdedup.matching.decide import decide
 from esdedup.model import Candidate, Decision, Document, Link, Order
 from esdedup.settings import Settings
-from esdedup.signing import Signed
 from esdedup.stores import Probe, Record
 from esdedup.stores.key_index import KeyIndex
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from esdedup.encoding import parse_json
 from esdedup.errors import InputError
 from esdedup.gateway import jsontext
 from esdedup.gateway.limits import TooMuch, has_many_values, lines_of
 from esdedup.model import JSON
+from esdedup.model.encoding import parse_json
 
 Verb = Literal["index", "create", "update", "delete"]
 _VERBS: tuple[Verb, ...] = ("index", "create", "update", "delete")

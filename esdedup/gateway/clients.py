@@ -10,11 +10,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from esdedup.gateway import http, routes
+from esdedup.gateway.connection import TooLong, Wire
 from esdedup.gateway.http import Head, Headers, HttpError
-from esdedup.gateway.wire import TooLong, Wire
 
 if TYPE_CHECKING:
-    from esdedup.gateway.crossing import Crossing
+    from esdedup.gateway.fast_path import Crossing
     from esdedup.gateway.server import Gateway
 
 Job = Callable[[], Coroutine[Any, Any, None]]

@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from esdedup.encoding import encoded
+from esdedup.clustering.deduplicator import Deduplicator, empty_signature
 from esdedup.gateway import bulk
 from esdedup.gateway.bulk import Operation
+from esdedup.ingest.readers.dates import moment
+from esdedup.ingest.readers.records import FieldMap, to_document
+from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Decision, Document, Failure, iso
-from esdedup.pipeline import Deduplicator, empty_signature
-from esdedup.readers.dates import moment
-from esdedup.readers.records import FieldMap, to_document
-from esdedup.signing import Signed
-from esdedup.stores import Record, bodies
+from esdedup.model.encoding import encoded
+from esdedup.stores import Record
+from esdedup.stores.cluster import requests as bodies
 
 # What of an article its signature and its place in the order are made from.
 _SIGNED = ("title", "text", "lang", "published", "html")

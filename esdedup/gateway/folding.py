@@ -14,13 +14,13 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from esdedup.encoding import parse_json
 from esdedup.errors import QueryError
 from esdedup.gateway import jsontext
 from esdedup.gateway.limits import MOST_VALUES, TooMuch, has_many_values
 from esdedup.model import JSON
-from esdedup.searching import requests
-from esdedup.searching.queries import By
+from esdedup.model.encoding import parse_json
+from esdedup.model.queries import By
+from esdedup.stores.cluster import search_requests as requests
 
 Fold = Literal["off", "group", "story", "canonical"]
 FOLDS: tuple[Fold, ...] = ("off", "group", "story", "canonical")

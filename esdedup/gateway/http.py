@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal, TypeVar
 
-from esdedup.gateway.wire import BUFFER, TooLong, Wire
+from esdedup.gateway.connection import BUFFER, TooLong, Wire
 
 Header = tuple[str, str]
 Headers = list[Header]

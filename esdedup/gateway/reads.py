@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from esdedup.encoding import parse_json
 from esdedup.errors import QueryError, UnsupportedVersion
 from esdedup.gateway import folding, http, limits, routes
-from esdedup.gateway.callers import Caller
 from esdedup.gateway.folding import Asked, Fold, How
 from esdedup.gateway.http import Headers, HttpError
 from esdedup.gateway.limits import TooMuch
+from esdedup.gateway.tenants import Caller
+from esdedup.model.encoding import parse_json
 
 if TYPE_CHECKING:
     from esdedup.gateway.clients import Request

@@ -16,16 +16,17 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from esdedup.gateway import http, limits, plain, routes
-from esdedup.gateway.callers import Caller, Cluster
+from esdedup.gateway import header_cache as plain
+from esdedup.gateway import http, limits, routes
 from esdedup.gateway.clients import Client, Handler, Job, Request, linger, raised, taken_head
 from esdedup.gateway.folding import Fold
+from esdedup.gateway.forward import Passing, is_small
 from esdedup.gateway.http import Head, Headers, HttpError, Pace, UpstreamError
-from esdedup.gateway.newsroom import Newsroom
-from esdedup.gateway.passing import Passing, is_small
+from esdedup.gateway.session_manager import Newsroom
+from esdedup.gateway.tenants import Caller, Cluster
 from esdedup.gateway.upstream import Upstream
 from esdedup.settings import Settings
-from esdedup.stores.connection import Target
+from esdedup.stores.cluster.connection import Target
 
 log = logging.getLogger("esdedup.gateway")
 

@@ -10,9 +10,10 @@ from functools import partial
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from esdedup.gateway import http, plain
+from esdedup.gateway import header_cache as plain
+from esdedup.gateway import http
+from esdedup.gateway.connection import TooLong, Wire
 from esdedup.gateway.http import Head, Headers, UpstreamError
-from esdedup.gateway.wire import TooLong, Wire
 
 # A server may close what was idle for long just when it is used again.
 _IDLE_SECONDS = 50.0

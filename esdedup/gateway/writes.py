@@ -11,14 +11,15 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from esdedup.encoding import encoded
 from esdedup.errors import EsdedupError, StoreMissing, UnsupportedVersion
-from esdedup.gateway import bulk, http, limits, parts, routes
+from esdedup.gateway import bulk, http, limits, routes
+from esdedup.gateway import bulk_split as parts
 from esdedup.gateway.bulk import Operation
-from esdedup.gateway.callers import Caller
 from esdedup.gateway.http import HttpError, UpstreamError
-from esdedup.gateway.work import Ahead, Share, Work, let_go
+from esdedup.gateway.tenants import Caller
+from esdedup.gateway.write_job import Ahead, Share, Work, let_go
 from esdedup.model import JSON
+from esdedup.model.encoding import encoded
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

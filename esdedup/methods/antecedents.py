@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from esdedup.methods.batch import Batch
-from esdedup.text import tokenise
-from esdedup.words import is_known, primary
+from esdedup.text.batch import Batch
+from esdedup.text.tokens import tokenise
+from esdedup.text.words import is_known, primary
 
 ANTECEDENTS = (
     "a", "an", "the",

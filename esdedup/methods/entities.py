@@ -16,12 +16,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from esdedup.entities.lexicon import lexicon
-from esdedup.entities.rules import Spans, recognise
-from esdedup.entities.words import SPACE, Places, Words, read
-from esdedup.hashing import Hashes, mix
-from esdedup.methods.batch import Batch
+from esdedup.features.entities.lexicon import lexicon
+from esdedup.features.entities.rules import Spans, recognise
+from esdedup.features.entities.words import SPACE, Places, Words, read
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
+from esdedup.text.hashing import Hashes, mix
 
 # Section 4.2 of the thesis: the beginning introduces, the end concludes.
 _EDGE = 20
@@ -80,7 +80,7 @@ def matches(measure: float, settings: Settings) -> bool:
 def check(settings: Settings) -> None:
     """Raise now what signing would raise with every document: a model that is not there."""
     if settings.ner.startswith(_SPACY):
-        from esdedup.entities.spacy_ner import load
+        from esdedup.features.entities.spacy_ner import load
 
         load(settings.ner.removeprefix(_SPACY))
 
@@ -93,7 +93,7 @@ def recognised(batch: Batch, ner: str) -> tuple[Words, Spans]:
     titles = [_title(text, document.text) if document.title else "" for text, document in pairs]
     words = read(batch.mixed_tokens, batch.texts, lexicons, titles)
     if ner.startswith(_SPACY):
-        from esdedup.entities.spacy_ner import recognise_many
+        from esdedup.features.entities.spacy_ner import recognise_many
 
         return words, recognise_many(words, batch.texts, ner.removeprefix(_SPACY))
     return words, recognise(words, lexicons)

@@ -10,8 +10,8 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 
-from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
 
 
 def sign(batch: Batch, settings: Settings) -> list[str]:

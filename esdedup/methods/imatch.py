@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
 
 
 def sign(batch: Batch, settings: Settings) -> list[str | None]:

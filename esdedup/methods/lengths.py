@@ -20,9 +20,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from esdedup.methods.batch import Batch
-from esdedup.sentences import Numbers, Sentences, split
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
+from esdedup.text.sentences import Numbers, Sentences, split
 
 # Verse, tables and lists have regular lengths, which say nothing of the text (section 5): a
 # window with fewer distinct lengths is not stored.

@@ -18,14 +18,14 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from esdedup.hashing import Hashes, drawn, mix
 from esdedup.methods.antecedents import are_antecedents
-from esdedup.methods.batch import Batch
-from esdedup.methods.boilerplate import is_boilerplate
 from esdedup.settings import Settings
-from esdedup.statistics import statistics_of
-from esdedup.statistics.corpus import ARTICLE, Statistics
-from esdedup.words import RAREST, name_hash
+from esdedup.text.batch import Batch
+from esdedup.text.boilerplate import is_boilerplate
+from esdedup.text.hashing import Hashes, drawn, mix
+from esdedup.text.statistics import statistics_of
+from esdedup.text.statistics.corpus import ARTICLE, Statistics
+from esdedup.text.words import RAREST, name_hash
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

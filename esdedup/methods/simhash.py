@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esdedup.hashing import BASE_MIXED, Hashes, drawn
-from esdedup.methods.batch import Batch
 from esdedup.methods.vectors import load, vectors_of
 from esdedup.settings import Settings
-from esdedup.text import tokenise
-from esdedup.words import Terms, name_hash
+from esdedup.text.batch import Batch
+from esdedup.text.hashing import BASE_MIXED, Hashes, drawn
+from esdedup.text.tokens import tokenise
+from esdedup.text.words import Terms, name_hash
 
 BITS = 64
 # Bits of each block, the first from the low end. Paper 001, section 2.2.3, has three plans; its

@@ -12,9 +12,9 @@ from functools import cache
 
 import numpy as np
 
-from esdedup.hashing import Hashes, drawn, mix
-from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
+from esdedup.text.hashing import Hashes, drawn, mix
 
 # Permuted fingerprints held at a time: what the processor's nearest cache takes.
 _AT_ONCE = 1 << 14

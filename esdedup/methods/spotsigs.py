@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from esdedup.hashing import Hashes, mix
 from esdedup.methods.antecedents import are_antecedents
-from esdedup.methods.batch import Batch
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
+from esdedup.text.hashing import Hashes, mix
 
 # A candidate shares at least this many chains.
 _NEEDED = 2

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from esdedup.entities.spacy_ner import remedy
 from esdedup.errors import SettingsError
+from esdedup.features.entities.spacy_ner import remedy
 
 # Steps of a unit. Sums of whole numbers are the same in any order and on any machine; components
 # of common models are below 10, so that 2^53 is far for texts of any length.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from time import monotonic
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import EsdedupError
-from esdedup.pipeline import Deduplicator
+from esdedup.service.cache import Remembered
 from esdedup.service.metrics import Labels, gauge
 from esdedup.service.problems import Problem
-from esdedup.service.remembered import Remembered
 from esdedup.service.state import Service
 
 # Counting a store, and its keys more so, reads all of it: a scrape gets numbers of this age.

@@ -27,8 +27,8 @@ from esdedup.errors import (
     UnknownDocument,
 )
 from esdedup.model import JSON
-from esdedup.service.answers import encoded
-from esdedup.stores.connection import PrivilegeMissing
+from esdedup.service.responses import encoded
+from esdedup.stores.cluster.connection import PrivilegeMissing
 
 _log = logging.getLogger("esdedup.service")
 _PREFIX = "urn:esdedup:problem:"

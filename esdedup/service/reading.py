@@ -8,9 +8,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import StoreError
-from esdedup.pipeline import Deduplicator
-from esdedup.service.metered import metered
+from esdedup.service.instrumented_store import metered
 from esdedup.service.metrics import Metrics
 from esdedup.service.problems import Problem
 from esdedup.settings import Settings

@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.outcomes import Outcome, id_of
+from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Document, Failure
-from esdedup.outcomes import Outcome, id_of
-from esdedup.pipeline import Deduplicator
 from esdedup.service.admission import Admission
+from esdedup.service.cache import Remembered
 from esdedup.service.config import ServiceConfig
-from esdedup.service.following import Followers
+from esdedup.service.event_stream import Followers
 from esdedup.service.keys import KeyRing
 from esdedup.service.metrics import Metrics
-from esdedup.service.preparing import Line, Preparing, parsed
 from esdedup.service.problems import Problem
 from esdedup.service.reading import Readers
-from esdedup.service.remembered import Remembered
+from esdedup.service.signing_pool import Line, Preparing, parsed
 from esdedup.service.writing import Writer
 from esdedup.settings import Settings
-from esdedup.signing import Signed
 from esdedup.stores import recorded_settings
 
 T = TypeVar("T")

@@ -20,14 +20,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from esdedup.clustering.outcomes import Outcome, id_of
 from esdedup.errors import EsdedupError
+from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Failure
-from esdedup.outcomes import Outcome, id_of
-from esdedup.service.answers import line
-from esdedup.service.preparing import Line
 from esdedup.service.problems import Problem, of_error
+from esdedup.service.responses import line
+from esdedup.service.signing_pool import Line
 from esdedup.service.state import Service
-from esdedup.signing import Signed
 
 _log = logging.getLogger("esdedup.service")
 # A batch is closed early at this size, and when nothing came for so long.

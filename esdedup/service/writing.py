@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import TypeVar
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.outcomes import Outcome
+from esdedup.ingest.sign import Signed
 from esdedup.model import Failure
-from esdedup.outcomes import Outcome
-from esdedup.pipeline import Deduplicator
-from esdedup.service.metered import metered
+from esdedup.service.instrumented_store import metered
 from esdedup.service.metrics import Metrics
 from esdedup.settings import Settings
-from esdedup.signing import Signed
 
 T = TypeVar("T")
 

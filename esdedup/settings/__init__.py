@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self, get_type_hints
 
 from esdedup.errors import SettingsError, SettingsMismatch
-from esdedup.presets import preset_values
+from esdedup.settings.presets import preset_values
 from esdedup.settings.table import Fields
 from esdedup.settings.values import (
     METHODS,
@@ -71,7 +71,7 @@ class Settings(Fields):
         """With the statistics in a file, in the version that the file has now; "" for none."""
         if not os.fspath(file):
             return replace(self, words_file="", words_version="")
-        from esdedup.statistics.file import version_of
+        from esdedup.text.statistics.file import version_of
 
         return replace(self, words_file=os.fspath(file), words_version=version_of(file))
 

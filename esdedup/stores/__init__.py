@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
-from esdedup.corrections import Corrections
 from esdedup.errors import StoreMissing
+from esdedup.matching.constraints import Corrections
 from esdedup.model import Candidate, Decision, Document, Failure, Order, Signature
-from esdedup.searching.queries import By, Options, Query
-from esdedup.searching.results import Facet, Members, Section, StoryPage
+from esdedup.model.queries import By, Options, Query
+from esdedup.model.results import Facet, Members, Section, StoryPage
 from esdedup.settings import Settings
 
 if TYPE_CHECKING:
@@ -279,11 +279,11 @@ def open_store(
     # Not by `urlsplit`, whose errors may show a password. One letter is a drive.
     scheme = re.match(r"[A-Za-z][\w+.-]+(?=:)", url, re.ASCII)
     if scheme is None or scheme[0] == "sqlite":
-        from esdedup.stores.sqlite import SQLiteStore
+        from esdedup.stores.sqlite.store import SQLiteStore
 
         return SQLiteStore(_sqlite_path(url), settings, mode=mode)
-    from esdedup.stores.cluster import ClusterStore
-    from esdedup.stores.connection import Target
+    from esdedup.stores.cluster.connection import Target
+    from esdedup.stores.cluster.store import ClusterStore
 
     return ClusterStore(Target.parse(url), settings, mode=mode)
 

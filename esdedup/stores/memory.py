@@ -23,16 +23,16 @@ from datetime import datetime
 from threading import RLock
 from typing import Any, Literal, NamedTuple
 
-from esdedup.corrections import NOTHING_SAID, Corrections
 from esdedup.errors import StoreMissing
+from esdedup.matching.constraints import NOTHING_SAID, Corrections
 from esdedup.model import Candidate, Decision, Failure, microseconds
-from esdedup.searching.queries import By
+from esdedup.model.queries import By
 from esdedup.settings import Settings
 from esdedup.stores import KEPT_EVIDENCE, Fold, Probe, Record, SearchResult, WriteReport
 from esdedup.stores.key_index import KeyIndex
-from esdedup.stores.rows import clock
-from esdedup.stores.sqlite import SQLiteStore
-from esdedup.stores.sqlite_search import SQLiteSearch
+from esdedup.stores.sqlite.rows import clock
+from esdedup.stores.sqlite.search import SQLiteSearch
+from esdedup.stores.sqlite.store import SQLiteStore
 from esdedup.stores.topical import Asked, Clock, Found
 
 

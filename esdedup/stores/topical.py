@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from esdedup.model import JSON, Document, Hashes32, Topic
-from esdedup.stores.bodies.documents import NO_NAMES, Names
-from esdedup.stores.fulltext import searchable
+from esdedup.stores.cluster.requests.documents import NO_NAMES, Names
+from esdedup.text.fulltext import searchable
 
 if TYPE_CHECKING:
     from esdedup.stores import Record

@@ -17,10 +17,10 @@ from typing import Any
 
 from typer.testing import CliRunner, Result
 
-from esdedup.backfill import Backfill, Plan
 from esdedup.cli import app
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.maintenance.backfill import Backfill, Plan
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from tests.servers import Server
 

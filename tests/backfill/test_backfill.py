@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from esdedup.backfill import Backfill, Plan
 from esdedup.cli.backfill import _named
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import InputError, StoreError
+from esdedup.maintenance.backfill import Backfill, Plan
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import open_store
-from esdedup.stores.existing import Part, TimeField, unsigned_query
+from esdedup.stores.cluster.foreign_index import Part, TimeField, unsigned_query
 from tests.backfill.newsroom import (
     FIELDS,
     MAPPING,

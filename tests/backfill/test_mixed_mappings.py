@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from esdedup.backfill import Backfill, Plan
 from esdedup.errors import InputError
+from esdedup.maintenance.backfill import Backfill, Plan
 from esdedup.model import Document
-from esdedup.stores.existing import Part, TimeField, TimeOrder, _by_length
+from esdedup.stores.cluster.foreign_index import Part, TimeField, TimeOrder, _by_length
 from tests.backfill.newsroom import (
     FIELDS,
     MAPPING,

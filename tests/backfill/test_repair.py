@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from tests.backfill.newsroom import (
     START,
     Newsroom,

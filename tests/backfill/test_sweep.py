@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from esdedup.backfill import sweep
-from esdedup.pipeline import Deduplicator
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.maintenance.backfill import sweep
 from tests.backfill.newsroom import (
     Newsroom,
     articles,

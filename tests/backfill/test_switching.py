@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError, SettingsMismatch, StoreError
+from esdedup.maintenance.enable_method import SwitchOn, with_method
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import Record, open_store, recorded_settings
-from esdedup.switching import SwitchOn, with_method
 from tests.backfill.newsroom import FIELDS, START, Newsroom, articles, run
 
 BEFORE = Settings(batch=10)

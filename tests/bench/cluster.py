@@ -20,17 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.reconcile import Questions
 from esdedup.errors import StoreError
-from esdedup.linking import Questions
+from esdedup.ingest.sign import Signed, prepare
+from esdedup.ingest.workers import collect_less_often
 from esdedup.model import JSON, Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
-from esdedup.stores import Record, bodies
-from esdedup.stores.cluster import ClusterStore
-from esdedup.stores.connection import Connection, Target, connect, path_of
-from esdedup.stores.neighbours import Neighbours
-from esdedup.workers import collect_less_often
+from esdedup.stores import Record
+from esdedup.stores.cluster import requests as bodies
+from esdedup.stores.cluster.candidates import Neighbours
+from esdedup.stores.cluster.connection import Connection, Target, connect, path_of
+from esdedup.stores.cluster.store import ClusterStore
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line, products_wanted
 from tests.servers import Product, start

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from datasketch import MinHash, MinHashLSH
 
-from esdedup.linking import Questions
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.reconcile import Questions
+from esdedup.ingest.sign import sign_many
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.signing import sign_many
 from esdedup.stores import Probe
 from tests.bench.articles import Newsroom
 from tests.bench.timing import best_seconds, headline, line

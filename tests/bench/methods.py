@@ -14,12 +14,12 @@ from statistics import median
 
 from datasketch import MinHash
 
+from esdedup.ingest.sign import sign_many
 from esdedup.methods import METHODS
-from esdedup.methods.batch import Batch
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
-from esdedup.text import guess_language
+from esdedup.text.batch import Batch
+from esdedup.text.tokens import guess_language
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line
 from tests.data import FOLDER

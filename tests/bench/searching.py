@@ -18,13 +18,13 @@ from typing import Any
 from datasketch import MinHash, MinHashLSH
 
 from esdedup.model import JSON
-from esdedup.searching import requests
-from esdedup.searching.fold import fold
-from esdedup.searching.searcher import Searcher
+from esdedup.search.fold import fold
+from esdedup.search.searcher import Searcher
 from esdedup.settings import Settings
-from esdedup.stores import bodies
-from esdedup.stores.cluster import ClusterStore
-from esdedup.stores.connection import Target, path_of
+from esdedup.stores.cluster import requests as bodies
+from esdedup.stores.cluster import search_requests as requests
+from esdedup.stores.cluster.connection import Target, path_of
+from esdedup.stores.cluster.store import ClusterStore
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line, products_wanted
 from tests.servers import Product, start

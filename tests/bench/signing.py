@@ -8,9 +8,9 @@ from collections.abc import Callable
 import rensa
 from datasketch import MinHash
 
+from esdedup.ingest.sign import sign_many
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
 from tests.bench.articles import Newsroom
 from tests.bench.timing import best_seconds, headline, line
 

@@ -19,17 +19,17 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-from esdedup.events import Detector
-from esdedup.events.history import items_of
-from esdedup.explain import align
-from esdedup.linking import probes_of
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.reconcile import probes_of
+from esdedup.features.topics import mark_of, named, topics
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.similar import similar_to_record
 from esdedup.stores import Record
 from esdedup.stores.topical import Asked, KeptTopics
-from esdedup.topics import mark_of, named, topics
+from esdedup.stories.events import Detector
+from esdedup.stories.events.history import items_of
+from esdedup.stories.explain import align
+from esdedup.stories.similar import similar_to_record
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line, products_wanted
 from tests.servers import start

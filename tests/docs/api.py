@@ -31,20 +31,20 @@ SECTIONS = {
 }
 # What the names above take or give back, by the module that has it.
 ALSO = {
-    "esdedup.outcomes": ("Outcome",),
-    "esdedup.searching.queries": ("Options",),
-    "esdedup.searching.results": (
+    "esdedup.clustering.outcomes": ("Outcome",),
+    "esdedup.model.queries": ("Options",),
+    "esdedup.model.results": (
         "StoryPage", "StoryHit", "Total", "Update", "Members", "Member", "Facet", "Bucket",
         "Section",
     ),
-    "esdedup.searching.fold": ("Folded", "KeptItem", "FoldedItem"),
+    "esdedup.search.fold": ("Folded", "KeptItem", "FoldedItem"),
 }  # fmt: skip
 # Choices that signatures name: the module, and the names of the values allowed there.
 CHOICES = {
     "esdedup.model": ("Role",),
-    "esdedup.outcomes": ("Status",),
-    "esdedup.searching.queries": ("Mode", "By", "Show", "Count"),
-    "esdedup.searching.fold": ("Keep", "Rule"),
+    "esdedup.clustering.outcomes": ("Status",),
+    "esdedup.model.queries": ("Mode", "By", "Show", "Count"),
+    "esdedup.search.fold": ("Keep", "Rule"),
 }
 # Told once, above; every class has them alike.
 SAID_ABOVE = ("to_json", "from_json")

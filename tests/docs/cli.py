@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from esdedup.cli import app
-from esdedup.cli.exits import MEANINGS
+from esdedup.cli.exit_codes import MEANINGS
 
 # Longer than what --help says; a command without an entry has just its help.
 NOTES = {

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from babel import Locale
 
-from esdedup.entities.gazetteers import LONGEST_NAME, is_elided
-from esdedup.text import fold
+from esdedup.features.entities.gazetteers import LONGEST_NAME, is_elided
+from esdedup.text.tokens import fold
 from tests.data import FOLDER
 
 TARGET = Path(__file__).parents[2] / "esdedup" / "data" / "gazetteers"

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from esdedup.settings import Settings
-from esdedup.stores import templates
+from esdedup.stores.cluster import templates
 
 FOLDER = Path(__file__).parents[2] / "mappings"
 # The name in the files; `esdedup templates show --store URL` prints them for another one.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from esdedup.presets import PRESETS
 from esdedup.settings import Settings
+from esdedup.settings.presets import PRESETS
 
 INTRODUCTION = """\
 # Settings

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import spacy
 
-from esdedup.text import fold
+from esdedup.text.tokens import fold
 
 TARGET = Path(__file__).parents[2] / "esdedup" / "data" / "stop_words.txt"
 SOURCE = Path(spacy.__file__).parent / "lang"

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from esdedup.events import Event, replay
-from esdedup.events.history import items_of
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.similar import similar_to_record
+from esdedup.stories.events import Event, replay
+from esdedup.stories.events.history import items_of
+from esdedup.stories.similar import similar_to_record
 from tests.data import FOLDER
 
 # An event of the labels that is large enough to be found, and its share that has to be.

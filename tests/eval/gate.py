@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from esdedup.evaluate import LABELS, Ours, load
-from esdedup.evaluate.suite import PROTOCOLS, Plan, evaluate
-from esdedup.evaluate.tuning import digest_of_set
+from esdedup.evaluation import LABELS, Ours, load
+from esdedup.evaluation.suite import PROTOCOLS, Plan, evaluate
+from esdedup.evaluation.tuning import digest_of_set
 from esdedup.settings import Settings
 from tests.data import FOLDER
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from esdedup.entities import KINDS, find
+from esdedup.features.entities import KINDS, find
 from tests.data import FOLDER
 
 # FAC (bridges, airports, stadiums) are locations by the thesis' suffix rules, Table A.3.

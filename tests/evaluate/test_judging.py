@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from esdedup.cli import app
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import InputError
-from esdedup.evaluate.judging import Sampled, agreement, decided, estimate, read, sample, write
+from esdedup.evaluation.judging import Sampled, agreement, decided, estimate, read, sample, write
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 
 WORDS = [f"word{i}" for i in range(60)]

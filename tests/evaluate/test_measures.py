@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.evaluate.detectors import Replay, Ruling
-from esdedup.evaluate.disagreements import Pool
-from esdedup.evaluate.measures import (
+from esdedup.evaluation.detectors import Replay, Ruling
+from esdedup.evaluation.disagreements import Pool
+from esdedup.evaluation.measures import (
     Score,
     b_cubed,
     cluster_measures,
@@ -21,7 +21,7 @@ from esdedup.evaluate.measures import (
     purity,
     summary,
 )
-from esdedup.evaluate.significance import (
+from esdedup.evaluation.significance import (
     at_disagreement,
     f1_interval,
     matched_pairs,

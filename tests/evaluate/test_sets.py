@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from esdedup.errors import InputError
-from esdedup.evaluate import GoldSet, load
+from esdedup.evaluation import GoldSet, load
 from esdedup.settings import Settings
 
 

@@ -13,9 +13,17 @@ from typer.testing import CliRunner
 
 from esdedup.cli import app
 from esdedup.errors import InputError, SettingsError
-from esdedup.evaluate import tuning
-from esdedup.evaluate.measures import Score
-from esdedup.evaluate.tuning import ByCluster, Task, add_up, choose, grid_of, run_all, settings_file
+from esdedup.evaluation import tuning
+from esdedup.evaluation.measures import Score
+from esdedup.evaluation.tuning import (
+    ByCluster,
+    Task,
+    add_up,
+    choose,
+    grid_of,
+    run_all,
+    settings_file,
+)
 from esdedup.settings import Settings
 from tests.waiting import wait_until
 
@@ -131,7 +139,7 @@ ENDLESS = """
 import os, sys, time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from esdedup.evaluate.tuning import _follow_the_parent
+from esdedup.evaluation.tuning import _follow_the_parent
 
 if __name__ == "__main__":
     with ProcessPoolExecutor(1, get_context("spawn"), _follow_the_parent) as pool:

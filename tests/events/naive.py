@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from esdedup.events import Item
-from esdedup.events.items import HOUR
-from esdedup.events.nodes import number_of
 from esdedup.methods import simhash
 from esdedup.settings import Settings
+from esdedup.stories.events import Item
+from esdedup.stories.events.items import HOUR
+from esdedup.stories.events.nodes import number_of
 
 
 def similar(a: Item, b: Item, settings: Settings) -> bool:

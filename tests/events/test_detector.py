@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from esdedup.errors import SettingsError
-from esdedup.events import Detector, Event, Item, replay
-from esdedup.events.items import HOUR
 from esdedup.model import Topic
 from esdedup.settings import Settings
+from esdedup.stories.events import Detector, Event, Item, replay
+from esdedup.stories.events.items import HOUR
 from tests.events import naive
 
 FEW = replace(Settings(), event_items=2, event_sources=2, event_lateness=0.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from esdedup.events import Event
 from esdedup.settings import Settings
+from esdedup.stories.events import Event
 from tests.data import labelled
 from tests.eval.events import labelled_set, measure, scored
 

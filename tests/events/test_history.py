@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from esdedup.alerts.checkpoint import Checkpoint, Output
 from esdedup.cli import app
-from esdedup.events import Event
-from esdedup.events.history import EventWatch, events
-from esdedup.events.report import report
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.stores import open_store
-from esdedup.told import Checkpoint, Output
+from esdedup.stories.events import Event
+from esdedup.stories.events.history import EventWatch, events
+from esdedup.stories.events.report import report
 from tests.newsdesk import ferry_stories, story
 from tests.stores.conftest import new_index
 

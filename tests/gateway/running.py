@@ -21,7 +21,7 @@ from typing import Any
 
 from esdedup.gateway.http import Pace
 from esdedup.gateway.server import Gateway, Options
-from esdedup.stores.connection import Target
+from esdedup.stores.cluster.connection import Target
 from tests.servers.starting import free_ports
 from tests.waiting import PATIENCE, wait_until
 

@@ -194,8 +194,8 @@ def test_sweep_finds_nothing_left(gateway: Running, server: Server, made: str) -
     """What the gateway settled is settled: another program has nothing to mend."""
     from datetime import UTC, datetime
 
-    from esdedup.backfill import sweep
-    from esdedup.pipeline import Deduplicator
+    from esdedup.clustering.deduplicator import Deduplicator
+    from esdedup.maintenance.backfill import sweep
 
     lines: list[Any] = []
     for number in range(30):

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from esdedup.gateway.clients import Client
 from esdedup.gateway.server import Gateway, Options
-from esdedup.stores.connection import Target
+from esdedup.stores.cluster.connection import Target
 
 BODY = b"x" * 300_000
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esdedup.gateway import http
+from esdedup.gateway.connection import Wire
 from esdedup.gateway.upstream import Link
-from esdedup.gateway.wire import Wire
 from tests.gateway.running import HOST, POST, request, status
 from tests.waiting import PATIENCE
 
@@ -187,7 +187,7 @@ def test_any_split_gives_the_same_requests(bodies: list[bytes], cuts: list[int])
     """Through the gateway's own way of taking them, a link at hand; pipelined."""
     from esdedup.gateway.clients import Client
     from esdedup.gateway.server import Gateway, Options
-    from esdedup.stores.connection import Target
+    from esdedup.stores.cluster.connection import Target
 
     raw = b"".join(
         request(f"POST /other/{n} HTTP/1.1", HOST, f"Content-Length: {len(body)}", body=body)
@@ -237,7 +237,7 @@ def test_only_what_may_be_repeated_is_sent_again(method: str, told: bytes) -> No
     """The cluster closes a link just when it is used: it may have done what it was asked."""
     from esdedup.gateway.clients import Client
     from esdedup.gateway.server import Gateway, Options
-    from esdedup.stores.connection import Target
+    from esdedup.stores.cluster.connection import Target
 
     class Closing(Still):
         def __init__(self, link: Link) -> None:

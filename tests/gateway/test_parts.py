@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.gateway import bulk, parts
+from esdedup.gateway import bulk
+from esdedup.gateway import bulk_split as parts
 
 JSON = dict[str, Any]
 

@@ -18,11 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.gateway import http, plain, routes
+from esdedup.gateway import header_cache as plain
+from esdedup.gateway import http, routes
 from esdedup.gateway.clients import Client
 from esdedup.gateway.server import Gateway, Options
 from esdedup.gateway.upstream import Link
-from esdedup.stores.connection import Target
+from esdedup.stores.cluster.connection import Target
 from tests.gateway.running import HOST, Running, read_all, request, running, status
 from tests.waiting import PATIENCE, wait_until
 

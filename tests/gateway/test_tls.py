@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from typer.testing import CliRunner
 
 from esdedup.cli import app
-from esdedup.cli.exits import ExitCode
+from esdedup.cli.exit_codes import ExitCode
 from tests.gateway.running import Commanded, Listener, commanded, running
 from tests.gateway.test_clients import official_client
 from tests.gateway.test_writes import article, groups, judged

@@ -7,7 +7,7 @@ import contextlib
 from typing import Any, cast
 
 from esdedup.gateway.bulk import Bulk
-from esdedup.gateway.work import Ahead, Share, Work
+from esdedup.gateway.write_job import Ahead, Share, Work
 
 PARTS = [Bulk([], []) for _ in range(3)]
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from esdedup.backfill import sweep
-from esdedup.gateway import parts
-from esdedup.gateway.callers import CallerStore
-from esdedup.gateway.desks import Desk
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.gateway import bulk_split as parts
 from esdedup.gateway.http import UpstreamError
+from esdedup.gateway.session import Desk
+from esdedup.gateway.tenants import CallerStore
 from esdedup.gateway.upstream import Upstream
+from esdedup.maintenance.backfill import sweep
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from tests.gateway.running import Running, running
 from tests.reading import deep
 from tests.servers import Server

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from esdedup.ingest.sign import sign_many
 from esdedup.model import Document
 from esdedup.settings import FORMAT, Settings
-from esdedup.signing import sign_many
 
 FILE = Path(__file__).parent / f"format{FORMAT}.json"
 SIGNED_PRESETS = ("hybrid", "nrc-gphin")

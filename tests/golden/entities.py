@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from esdedup.ingest.sign import sign_many
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
 
 FILE = Path(__file__).parent / "methods_entities.json"
 PRESETS = ("tweezer", "chang-wang")

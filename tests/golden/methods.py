@@ -7,12 +7,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from esdedup.ingest.sign import sign_many
+from esdedup.ingest.word_counting import count
 from esdedup.model import Document
 from esdedup.settings import FORMAT, Settings
-from esdedup.signing import sign_many
-from esdedup.statistics.counting import count
-from esdedup.statistics.countmin import Shape
-from esdedup.statistics.file import write
+from esdedup.text.statistics.countmin import Shape
+from esdedup.text.statistics.file import write
 from tests.golden import DOCUMENTS
 
 FILE = Path(__file__).parent / f"methods{FORMAT}.json"

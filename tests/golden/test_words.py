@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from esdedup import words
+from esdedup.text import words
 from tests.golden.words import FILE, digests
 
 ROOT = Path(__file__).parents[2]

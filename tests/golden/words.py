@@ -15,11 +15,11 @@ from pathlib import Path
 
 import wordfreq
 
-from esdedup import words
-from esdedup.numbers.languages import lexicon_of
+from esdedup.features.numbers.languages import lexicon_of
 from esdedup.settings import FORMAT
-from esdedup.text import fold
-from esdedup.words import language
+from esdedup.text import words
+from esdedup.text.tokens import fold
+from esdedup.text.words import language
 
 FILE = Path(__file__).parent / f"words{FORMAT}.json"
 COUNTED = ("de", "en", "es", "fr", "it", "nl", "pt", "tr")

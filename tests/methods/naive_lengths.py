@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esdedup.sentences import DELIMITERS
+from esdedup.text.sentences import DELIMITERS
 from tests.methods.reference import LONGEST_WORD, kind_of
 
 

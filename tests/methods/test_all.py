@@ -9,9 +9,9 @@ import pytest
 
 from esdedup.errors import SettingsError
 from esdedup.methods import DISTANCES, METHODS, method
-from esdedup.methods.batch import Batch
 from esdedup.model import Document
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
 
 
 def _more(words: str, step: int) -> str:

@@ -10,10 +10,10 @@ from functools import partial
 
 import pytest
 
+from esdedup.ingest.sign import sign_many
 from esdedup.methods import METHODS
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
 
 ODD_TEXTS = {
     "no sentences": "prices\tMonday 12\nprices\tTuesday 14\nprices\tWednesday 9\n" * 8,

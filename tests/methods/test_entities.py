@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from esdedup.entities import find
-from esdedup.entities.rules import KINDS
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError
+from esdedup.features.entities import find
+from esdedup.features.entities.rules import KINDS
+from esdedup.ingest.sign import prepare, sign_many
 from esdedup.methods import entities
-from esdedup.methods.batch import Batch
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
+from esdedup.text.batch import Batch
 from tests import naive_entities
 from tests.golden import entities as golden
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest.sign import prepare, sign_many
 from esdedup.methods import imatch
-from esdedup.methods.batch import Batch
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
-from esdedup.words import RAREST, language
+from esdedup.text.batch import Batch
+from esdedup.text.words import RAREST, language
 from tests.golden import DOCUMENTS
 from tests.methods import reference
 

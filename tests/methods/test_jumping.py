@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest.sign import prepare, sign_many
 from esdedup.methods import lengths
-from esdedup.methods.batch import Batch
 from esdedup.model import Document, Link, Signature
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
+from esdedup.text.batch import Batch
 from tests.methods import naive_lengths as naive
 
 CHANG_WANG = Settings.load(preset="chang-wang", environment={})

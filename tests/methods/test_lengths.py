@@ -12,14 +12,14 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.methods import lengths
-from esdedup.methods.batch import Batch
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.sentences import Numbers, split
 from esdedup.settings import Settings
 from esdedup.stores import Probe, open_store
-from esdedup.stores.bodies import candidate_search
+from esdedup.stores.cluster.requests import candidate_search
+from esdedup.text.batch import Batch
+from esdedup.text.sentences import Numbers, split
 from tests.methods import naive_lengths as naive
 from tests.methods.test_reference import FRAGMENTS
 from tests.work import lines_run

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup.hashing import Hashes, drawn, mix
 from esdedup.methods import phrases, spotsigs
 from esdedup.methods.antecedents import ANTECEDENTS, are_antecedents
-from esdedup.methods.batch import Batch
 from esdedup.model import Document
 from esdedup.settings import Settings
+from esdedup.text.batch import Batch
+from esdedup.text.hashing import Hashes, drawn, mix
 from tests.methods import reference
 
 ALONSO = Settings.load(preset="alonso", environment={})

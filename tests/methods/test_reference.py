@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from esdedup.ingest.sign import sign_many
 from esdedup.model import Document, Signature
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
 from tests.methods import reference
 
 FRAGMENTS = [

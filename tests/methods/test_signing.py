@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from esdedup.methods.batch import Batch, signed_text
+from esdedup.ingest.sign import kept_shingles, prepare, sign_many
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.signing import kept_shingles, prepare, sign_many
-from esdedup.text import _classes
+from esdedup.text.batch import Batch, signed_text
+from esdedup.text.tokens import _classes
 from tests.methods import reference
 
 

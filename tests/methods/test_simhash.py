@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest.sign import prepare, sign_many
 from esdedup.methods import simhash
-from esdedup.methods.batch import Batch
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
 from esdedup.settings.features import BlockPlan
-from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
-from esdedup.words import language
+from esdedup.text.batch import Batch
+from esdedup.text.words import language
 from tests.golden import DOCUMENTS
 from tests.methods import reference
 

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from esdedup.hashing import BASE_POLY31, mix
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest.sign import prepare, sign_many
+from esdedup.matching.verify import verify
 from esdedup.methods import METHODS, sketch
 from esdedup.model import Document, Signature
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import prepare, sign_many
 from esdedup.stores import open_store
-from esdedup.text import tokenise
-from esdedup.verify import verify
+from esdedup.text.hashing import BASE_POLY31, mix
+from esdedup.text.tokens import tokenise
 from tests.methods import reference
 
 TABLE_1 = [

@@ -12,13 +12,13 @@ import spacy
 from spacy.vectors import Vectors
 
 from esdedup.errors import SettingsError
-from esdedup.hashing import drawn
 from esdedup.methods import simhash
-from esdedup.methods.batch import Batch
 from esdedup.methods.vectors import vectors_of
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.words import term
+from esdedup.text.batch import Batch
+from esdedup.text.hashing import drawn
+from esdedup.text.words import term
 from tests.methods import reference
 
 DIMENSIONS = 20

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Failure
-from esdedup.pipeline import Deduplicator
 from esdedup.sample import pages
 from tests.waiting import PATIENCE, wait_until
 

@@ -9,12 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from esdedup.features.numbers import NumberChange
 from esdedup.model import Decision, Document, Evidence, Role, Signature
-from esdedup.numbers import NumberChange
-from esdedup.searching.queries import By, Query
+from esdedup.model.queries import By, Query
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
-from esdedup.stores.cluster import ClusterStore
+from esdedup.stores.cluster.store import ClusterStore
 
 WORDS = (
     "river",

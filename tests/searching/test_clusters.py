@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from esdedup import Searcher
 from esdedup.cli import app
-from esdedup.cli.exits import ExitCode
+from esdedup.cli.exit_codes import ExitCode
 from esdedup.errors import NotCollapsible, QueryError, StoreUnprepared
 from esdedup.stores import Store, open_store
-from esdedup.stores.cluster import ClusterStore
+from esdedup.stores.cluster.store import ClusterStore
 from tests.searching.corpus import article, put, random_corpus
 from tests.searching.test_searcher import RECORDS
 from tests.servers import Server

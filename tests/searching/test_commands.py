@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from esdedup.cli.exits import ExitCode
+from esdedup.cli.exit_codes import ExitCode
 from tests.commands import ARTICLES, BRIDGE, FERRY, Cli, article, ndjson
 
 

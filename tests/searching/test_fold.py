@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from esdedup import Deduplicator, Document, fold
 from esdedup.errors import QueryError
-from esdedup.searching.fold import FoldedItem, KeptItem, fold_stream, read_list
-from esdedup.searching.items import page_address
+from esdedup.search.fold import FoldedItem, KeptItem, fold_stream, read_list
+from esdedup.search.items import page_address
 from tests.commands import BRIDGE, FERRY
 
 LEAD = (

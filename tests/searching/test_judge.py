@@ -10,8 +10,8 @@ from datetime import timedelta
 import pytest
 
 from esdedup import Query, Searcher
-from esdedup.searching.queries import By
-from esdedup.searching.results import StoryPage
+from esdedup.model.queries import By
+from esdedup.model.results import StoryPage
 from tests.searching.corpus import DAY, Judge, is_sorted, put, random_corpus, random_query
 from tests.stores.conftest import Backend
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from esdedup.errors import NotCollapsible, QueryError
-from esdedup.searching import requests
-from esdedup.searching.merging import merged
-from esdedup.searching.queries import Options, Query, read_ranking
+from esdedup.model.queries import Options, Query, read_ranking
+from esdedup.stores.cluster import search_requests as requests
+from esdedup.stores.cluster.merging import merged
 
 CANONICAL = {"bool": {"must_not": [{"term": {"dedup.canonical": False}}]}}
 BODY: dict[str, Any] = {

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from esdedup.stores import templates
+from esdedup.stores.cluster import templates
 
 from .distribution import ELASTICSEARCH_8, Product
 from .security import User

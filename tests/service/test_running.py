@@ -15,7 +15,7 @@ import httpx
 import pytest
 from typer.testing import Result
 
-from esdedup.pipeline import Deduplicator
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.service.app import make_app
 from esdedup.service.config import ServiceConfig
 from tests.commands import Cli

@@ -21,14 +21,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from esdedup.encoding import TOO_DEEP
 from esdedup.errors import InputError, SettingsError
+from esdedup.ingest.sign import Signed, prepare
 from esdedup.model import Document, Failure
+from esdedup.model.encoding import TOO_DEEP
 from esdedup.service.config import is_loopback
 from esdedup.service.keys import KeyRing, Scope, add_key, read_keys, revoke_key
 from esdedup.service.logs import JsonFormatter
 from esdedup.settings import Settings
-from esdedup.signing import Signed, prepare
 from tests.reading import deep
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
 from tests.test_workers import wait_for_ever
@@ -482,7 +482,7 @@ def test_a_hostile_page_costs_only_itself(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Extraction is stopped by its limits; others are answered meanwhile, and afterwards."""
-    monkeypatch.setattr("esdedup.service.preparing.prepare", prepare_without_end)
+    monkeypatch.setattr("esdedup.service.signing_pool.prepare", prepare_without_end)
     service = start(settings=Settings(page_seconds=600), workers=2)
     service.post("/v1/articles", {"id": "a", "text": FERRY})
     process = tmp_path / "process"

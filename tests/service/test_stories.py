@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from esdedup.events.history import EventWatch, Looked
 from esdedup.service.keys import add_key
 from esdedup.settings import Settings
 from esdedup.stores import Store
+from esdedup.stories.events.history import EventWatch, Looked
 from tests.newsdesk import ferry_stories
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
 from tests.waiting import PATIENCE, wait_until
@@ -98,7 +98,7 @@ def test_events_as_they_happen(start: Start, monkeypatch: pytest.MonkeyPatch) ->
             looked.set()
             return found
 
-    monkeypatch.setattr("esdedup.service.following.EventWatch", Watch)
+    monkeypatch.setattr("esdedup.service.event_stream.EventWatch", Watch)
     service = start(events_seconds=0.1)
     service.post("/v1/articles", {"id": "x", "text": BRIDGE})
     seen: list[str] = []

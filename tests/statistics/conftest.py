@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from esdedup.statistics.corpus import Statistics
-from esdedup.statistics.file import write
+from esdedup.text.statistics.corpus import Statistics
+from esdedup.text.statistics.file import write
 from tests.statistics.corpus import FOOTER, article, counted
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from esdedup import Document, Settings
+from esdedup.ingest.word_counting import count, count_documents
 from esdedup.model import Failure
-from esdedup.statistics.corpus import Counter, LanguageCounts, Statistics
-from esdedup.statistics.counting import count, count_documents
-from esdedup.statistics.countmin import Shape
+from esdedup.text.statistics.corpus import Counter, LanguageCounts, Statistics
+from esdedup.text.statistics.countmin import Shape
 
 SMALL = Shape(1 << 15, 4)
 PLAIN = Settings.load(environment={})

@@ -17,19 +17,13 @@ from hypothesis import strategies as st
 
 from esdedup import Deduplicator, Document
 from esdedup.errors import InputError
+from esdedup.ingest.word_counting import articles_of, count, count_documents
 from esdedup.model import Failure
-from esdedup.statistics.corpus import (
-    LEAST_DOCUMENTS,
-    Counter,
-    Statistics,
-    rarity,
-    site_of,
-)
-from esdedup.statistics.counting import articles_of, count, count_documents
-from esdedup.statistics.countmin import Exact, Shape, add_counts, bits_set, estimates
-from esdedup.statistics.file import write
-from esdedup.text import guess_language
-from esdedup.words import RAREST, language, name_hash, term
+from esdedup.text.statistics.corpus import LEAST_DOCUMENTS, Counter, Statistics, rarity, site_of
+from esdedup.text.statistics.countmin import Exact, Shape, add_counts, bits_set, estimates
+from esdedup.text.statistics.file import write
+from esdedup.text.tokens import guess_language
+from esdedup.text.words import RAREST, language, name_hash, term
 from tests.methods import reference
 from tests.statistics.corpus import FOOTER, NOUNS, PLAIN, SMALL, article, counted, of_counted, same
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from esdedup.errors import InputError
-from esdedup.statistics.corpus import Statistics
-from esdedup.statistics.countmin import Shape
-from esdedup.statistics.file import FORMAT, read, version_of, write
+from esdedup.text.statistics.corpus import Statistics
+from esdedup.text.statistics.countmin import Shape
+from esdedup.text.statistics.file import FORMAT, read, version_of, write
 from tests.statistics.corpus import article, counted, of_counted, same
 
 

@@ -13,18 +13,15 @@ import pytest
 
 from esdedup import Deduplicator, Document, Settings
 from esdedup.errors import InputError, SettingsError, SettingsMismatch
+from esdedup.ingest.sign import sign_many
 from esdedup.methods import imatch, phrases, simhash
-from esdedup.methods.batch import Batch
-from esdedup.signing import sign_many
-from esdedup.statistics import check, statistics_of
-from esdedup.statistics.corpus import (
-    Statistics,
-    keys_in_language,
-)
-from esdedup.statistics.countmin import estimates
-from esdedup.statistics.file import version_of, write
 from esdedup.stores import open_store
-from esdedup.words import term
+from esdedup.text.batch import Batch
+from esdedup.text.statistics import check, statistics_of
+from esdedup.text.statistics.corpus import Statistics, keys_in_language
+from esdedup.text.statistics.countmin import estimates
+from esdedup.text.statistics.file import version_of, write
+from esdedup.text.words import term
 from tests.methods import reference
 from tests.statistics.corpus import ALONSO, FOOTER, PLAIN, article, counted
 

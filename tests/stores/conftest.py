@@ -13,7 +13,7 @@ import pytest
 
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store
-from esdedup.stores.bodies import quarantine_index
+from esdedup.stores.cluster.requests import quarantine_index
 from esdedup.stores.memory import Memory, MemoryStore
 from tests.servers import Cluster, Server
 

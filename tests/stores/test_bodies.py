@@ -10,22 +10,14 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from esdedup.encoding import encoded
-from esdedup.model import (
-    JSON,
-    Candidate,
-    Decision,
-    Document,
-    Evidence,
-    Link,
-    Signature,
-    place_of,
-)
-from esdedup.numbers import number_contexts
+from esdedup.features.numbers import number_contexts
+from esdedup.model import JSON, Candidate, Decision, Document, Evidence, Link, Signature, place_of
+from esdedup.model.encoding import encoded
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Record, bodies
-from esdedup.stores.fulltext import query_terms
+from esdedup.stores import Probe, Record
+from esdedup.stores.cluster import requests as bodies
 from esdedup.stores.topical import Asked, topical_search
+from esdedup.text.fulltext import query_terms
 
 SETTINGS = Settings()
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from esdedup.encoding import Ready
-from esdedup.stores import bulk
-from esdedup.stores.bulk import Action
-from esdedup.stores.connection import Connection, Target
+from esdedup.model.encoding import Ready
+from esdedup.stores.cluster import bulk
+from esdedup.stores.cluster.bulk import Action
+from esdedup.stores.cluster.connection import Connection, Target
 
 CREATE = {"create": {"_index": "news", "_id": "a"}}
 

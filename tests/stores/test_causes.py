@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import StoreError
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
 from esdedup.service.problems import of_error
-from esdedup.stores import bulk, open_store
-from esdedup.stores.bulk import Action
-from esdedup.stores.causes import cause_of, denial_of, told
-from esdedup.stores.cluster import ClusterStore
-from esdedup.stores.connection import ClusterRefused, PrivilegeMissing, Target, connect
+from esdedup.stores import open_store
+from esdedup.stores.cluster import bulk
+from esdedup.stores.cluster.bulk import Action
+from esdedup.stores.cluster.causes import cause_of, denial_of, told
+from esdedup.stores.cluster.connection import ClusterRefused, PrivilegeMissing, Target, connect
+from esdedup.stores.cluster.store import ClusterStore
 from tests.gateway.running import commanded
 from tests.servers import PASSWORD, USERNAME, Server
 from tests.servers.fixtures import READER, READER_PASSWORD

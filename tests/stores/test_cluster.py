@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsMismatch, StoreError, StoreMissing, StoreUnavailable
 from esdedup.model import JSON, Document, Link
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Record, WriteReport, bodies, health, neighbours
-from esdedup.stores.bodies import quarantine_index
-from esdedup.stores.cluster import ClusterStore
-from esdedup.stores.connection import Target
-from esdedup.stores.existing import ExistingIndex
+from esdedup.stores import Probe, Record, WriteReport
+from esdedup.stores.cluster import candidates as neighbours
+from esdedup.stores.cluster import health
+from esdedup.stores.cluster import requests as bodies
+from esdedup.stores.cluster.connection import Target
+from esdedup.stores.cluster.foreign_index import ExistingIndex
+from esdedup.stores.cluster.requests import quarantine_index
+from esdedup.stores.cluster.store import ClusterStore
 from tests.servers import Cluster, Server
 from tests.stores.conftest import new_index
 from tests.test_linking import SENTENCES, Article
@@ -123,7 +126,7 @@ def test_a_document_written_just_before_a_rollover_is_not_written_again(
 
 
 def prepared(deduplicator: Deduplicator, *documents: Document) -> Any:
-    from esdedup.signing import prepare
+    from esdedup.ingest.sign import prepare
 
     return prepare(documents, deduplicator.settings)
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from esdedup.errors import StoreError, StoreUnavailable, UnsupportedVersion
-from esdedup.stores import connection
-from esdedup.stores.connection import Connection, Target, _Later, _refusal, connect
-from esdedup.stores.versions import check_version
+from esdedup.stores.cluster import connection
+from esdedup.stores.cluster.connection import Connection, Target, _Later, _refusal, connect
+from esdedup.stores.cluster.versions import check_version
 
 TARGET = Target.parse("elasticsearch+http://127.0.0.1:9/news", {"ES_OPENING_SECONDS": "0"})
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from esdedup.errors import SettingsError, SettingsMismatch, StoreError
+from esdedup.features.numbers import NumberChange, NumberContext
+from esdedup.ingest.sign import sign_many
 from esdedup.model import Decision, Document, Evidence, Failure, Link, Signature
-from esdedup.numbers import NumberChange, NumberContext
 from esdedup.settings import Settings
-from esdedup.signing import sign_many
 from esdedup.stores import Fold, Probe, Record, Store, WriteReport
 from tests.stores.conftest import Backend
 

@@ -22,12 +22,12 @@ from urllib.parse import quote
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.outcomes import Outcome
 from esdedup.errors import EsdedupError, StoreError, StoreUnavailable
 from esdedup.model import Document
-from esdedup.outcomes import Outcome
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.stores import bodies
+from esdedup.stores.cluster import requests as bodies
 from tests.backfill.newsroom import Newsroom, articles, end_after, expected_groups
 from tests.servers import PASSWORD, Cluster, Proxy, Server, start
 from tests.servers.fixtures import READER, READER_PASSWORD, WRITER, WRITER_PASSWORD

@@ -20,15 +20,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import StoreUnavailable
+from esdedup.features.topics import mark_of, topics
 from esdedup.model import Document, Topic
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.similar import SimilarNews, similar_to_record
-from esdedup.stores import Record, sqlite_kept, sqlite_schema
-from esdedup.stores.sqlite import SQLiteStore
+from esdedup.stores import Record
+from esdedup.stores.sqlite import schema as sqlite_schema
+from esdedup.stores.sqlite import topic_index as sqlite_kept
+from esdedup.stores.sqlite.store import SQLiteStore
 from esdedup.stores.topical import Alike, Near
-from esdedup.topics import mark_of, topics
+from esdedup.stories.similar import SimilarNews, similar_to_record
 from tests.newsdesk import ferry_stories, story
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
@@ -263,7 +265,7 @@ def test_where_somebody_else_writes_words_answer(file: Path, mode: sqlite_schema
 
 
 def test_where_it_takes_too_long_words_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esdedup.similar._SECONDS", -1.0)
+    monkeypatch.setattr("esdedup.stories.similar._SECONDS", -1.0)
     with Deduplicator.open(str(file)) as news:
         assert ids_of(similar(news, "ferry0")) == FERRIES
         assert kept_in(file) == 0
@@ -351,7 +353,7 @@ def test_a_store_from_before_they_were_kept(
     before = [name for name, _ in sqlite_schema.MIGRATIONS].index("topics")
     with monkeypatch.context() as earlier:
         earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:before])
-        earlier.setattr("esdedup.stores.sqlite.forget", lambda db, seqs: None)
+        earlier.setattr("esdedup.stores.sqlite.store.forget", lambda db, seqs: None)
         with Deduplicator.open(str(path)) as news:
             list(news.add_many(stories()))
     with Deduplicator.open(str(path), mode="read") as news:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from esdedup.backfill import sweep
-from esdedup.encoding import MAX_DEPTH, TOO_DEEP
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.maintenance.backfill import sweep
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.searching.queries import Query
-from esdedup.searching.searcher import Searcher
+from esdedup.model.encoding import MAX_DEPTH, TOO_DEEP
+from esdedup.model.queries import Query
+from esdedup.search.searcher import Searcher
 from tests.commands import BRIDGE, FERRY, article
 from tests.reading import deep, from_stdin
 from tests.servers import Server

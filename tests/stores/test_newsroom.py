@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from esdedup.curating import forget, merge, pin, split
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import Contradiction
+from esdedup.maintenance.change_canonical_rule import reroot
+from esdedup.maintenance.curation import forget, merge, pin, split
+from esdedup.maintenance.retention import Rule, expire
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.rerooting import reroot
-from esdedup.retention import Rule, expire
 from esdedup.settings import Settings
-from esdedup.stores.bodies import corrections_index
-from esdedup.stores.cluster import ClusterStore
+from esdedup.stores.cluster.requests import corrections_index
+from esdedup.stores.cluster.store import ClusterStore
 from tests.stores.conftest import Backend
 from tests.test_linking import DAY_ONE, Article, new_deduplicator
 

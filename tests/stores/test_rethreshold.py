@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from esdedup import signing
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest import sign as signing
+from esdedup.maintenance.rethreshold import changes, rethreshold
 from esdedup.model import Document
-from esdedup.pipeline import Deduplicator
-from esdedup.rethreshold import changes, rethreshold
 from esdedup.settings import Settings
 from tests.stores.conftest import Backend
 

@@ -10,9 +10,9 @@ from importlib.resources import as_file, files
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest.readers import read
 from esdedup.model import Decision, Document
-from esdedup.pipeline import Deduplicator
-from esdedup.readers import read
 from tests.data import labelled
 from tests.stores.conftest import Backend
 
@@ -29,7 +29,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Backend]:
 @pytest.fixture(scope="session")
 def sample() -> list[Document]:
     """The pages of the demo, extracted once."""
-    from esdedup.signing import read_page
+    from esdedup.ingest.sign import read_page
 
     with as_file(files("esdedup.sample") / "pages") as folder, Deduplicator.open() as plain:
         pages = [page for page in read([str(folder)]) if isinstance(page, Document)]

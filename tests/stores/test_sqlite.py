@@ -18,15 +18,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.outcomes import Outcome
 from esdedup.errors import DocumentError, EsdedupError, StoreCorrupt, StoreError, StoreUnavailable
+from esdedup.ingest.sign import prepare
 from esdedup.model import Document, Failure
-from esdedup.outcomes import Outcome
-from esdedup.pipeline import Deduplicator
 from esdedup.settings import Settings
-from esdedup.signing import prepare
-from esdedup.stores import open_store, sqlite_schema
-from esdedup.stores.rows import key_numbers
-from esdedup.stores.sqlite import SQLiteStore
+from esdedup.stores import open_store
+from esdedup.stores.sqlite import schema as sqlite_schema
+from esdedup.stores.sqlite.rows import key_numbers
+from esdedup.stores.sqlite.store import SQLiteStore
 from tests.stores.test_contract import probe, record
 from tests.waiting import PATIENCE
 
@@ -160,7 +161,7 @@ def test_keys_of_an_older_store_are_found_and_read(
     before = [name for name, _ in sqlite_schema.MIGRATIONS].index("keys as numbers")
     with monkeypatch.context() as earlier:
         earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:before])
-        earlier.setattr("esdedup.stores.sqlite.key_numbers", lambda keys: keys)
+        earlier.setattr("esdedup.stores.sqlite.store.key_numbers", lambda keys: keys)
         with Deduplicator.open(str(file)) as deduplicator:
             old = [Document(id="a", text=f"{TEXT} 0"), Document(id="b", text="River floods")]
             index(deduplicator, *old)
@@ -280,11 +281,11 @@ def test_a_read_only_file(open_folder: Path) -> None:
     code = (
         "import os, sys\n"
         "from esdedup.errors import StoreUnavailable\n"
-        "from esdedup.pipeline import Deduplicator\n"
-        "from esdedup.signing import prepare\n"
+        "from esdedup.clustering.deduplicator import Deduplicator\n"
+        "from esdedup.ingest.sign import prepare\n"
         "from esdedup.model import Document\n"
         "from esdedup.settings import Settings\n"
-        "import esdedup.stores.sqlite\n"
+        "import esdedup.stores.sqlite.store\n"
         "items = prepare([Document(id='x', text='y')], Settings())\n"
         f"if os.geteuid() == 0: os.setuid({NOBODY})\n"
         "try: Deduplicator.open(sys.argv[1]).write(items)\n"
@@ -376,7 +377,7 @@ def test_a_second_writer_waits_for_the_first(file: Path) -> None:
 
 
 def test_a_writer_that_waits_too_long_says_so(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("esdedup.stores.sqlite_schema.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("esdedup.stores.sqlite.schema.BUSY_SECONDS", 0.05)
     first, second = open_store(str(file)), open_store(str(file))
     refusal = pytest.raises(StoreUnavailable, match="another process has been writing for")
     with first.transaction(), refusal:

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from esdedup.pipeline import Deduplicator
-from esdedup.searching.searcher import Searcher
-from esdedup.stores.cluster import ClusterStore
-from esdedup.stores.versions import NAMES, OLDEST
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.search.searcher import Searcher
+from esdedup.stores.cluster.store import ClusterStore
+from esdedup.stores.cluster.versions import NAMES, OLDEST
 from tests.commands import Cli, ndjson
 from tests.gateway.running import running
 from tests.servers import DEFAULT_VERSIONS, Proxy, Server, ServerError, distribution, start

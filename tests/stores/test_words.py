@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsMismatch
-from esdedup.pipeline import Deduplicator
+from esdedup.ingest.word_counting import articles_of, count
 from esdedup.settings import Settings
-from esdedup.statistics.counting import articles_of, count
-from esdedup.statistics.countmin import Shape
-from esdedup.statistics.file import write
+from esdedup.text.statistics.countmin import Shape
+from esdedup.text.statistics.file import write
 from tests.statistics.corpus import FOOTER, article
 from tests.stores.conftest import Backend
 

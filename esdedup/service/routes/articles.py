@@ -7,16 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from esdedup import deleting
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.maintenance import delete as deleting
 from esdedup.model import JSON, Document, Failure
-from esdedup.pipeline import Deduplicator
 from esdedup.service.answer_schemas import DecisionOut, DeletedOut, OutcomeOut, ShownOut
-from esdedup.service.answers import NDJSON, UNBUFFERED, Answer
-from esdedup.service.guard import Here, ReadRoute, StreamRoute, WriteRoute
-from esdedup.service.preparing import document_of
+from esdedup.service.auth import Here, ReadRoute, StreamRoute, WriteRoute
 from esdedup.service.problems import Problem, not_found, request_id_of
+from esdedup.service.responses import NDJSON, UNBUFFERED, Answer
 from esdedup.service.routes import answers
 from esdedup.service.schemas import Article, Id
+from esdedup.service.signing_pool import document_of
 from esdedup.service.streaming import Duplex, indexed
 
 router = APIRouter(prefix="/v1", tags=["articles"])

@@ -8,19 +8,19 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from esdedup.copies import Checked, copies
-from esdedup.explain import explain as explained
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import JSON, Document, Failure
-from esdedup.pipeline import Deduplicator
-from esdedup.searching.searcher import Searcher
+from esdedup.search.searcher import Searcher
 from esdedup.service.answer_schemas import CopiesOut, ExplanationOut, GroupsOut, MembersOut
-from esdedup.service.answers import Answer
-from esdedup.service.guard import Here, ReadRoute
+from esdedup.service.auth import Here, ReadRoute
 from esdedup.service.problems import Problem, not_found
+from esdedup.service.responses import Answer
 from esdedup.service.routes import PageOffset, PageSize, answers
 from esdedup.service.routes.articles import document_of_body
 from esdedup.service.schemas import Article, Id
 from esdedup.stores import Record, Store
+from esdedup.stories.explain import explain as explained
+from esdedup.stories.text_reuse import Checked, copies
 
 router = APIRouter(prefix="/v1", tags=["comparing"], route_class=ReadRoute)
 

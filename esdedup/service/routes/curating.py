@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from esdedup import curating
+from esdedup.maintenance import curation as curating
 from esdedup.service.answer_schemas import CorrectionsOut, SaidOut
-from esdedup.service.answers import Answer
-from esdedup.service.guard import Here, ReadRoute, WriteRoute
+from esdedup.service.auth import Here, ReadRoute, WriteRoute
+from esdedup.service.responses import Answer
 from esdedup.service.routes import PageOffset, PageSize, answers
 from esdedup.service.schemas import PairIn, PinIn, TakenBackIn
 

@@ -8,17 +8,17 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.ingest.readers.dates import moment
 from esdedup.model import JSON
-from esdedup.pipeline import Deduplicator
-from esdedup.readers.dates import moment
-from esdedup.searching.fold import fold as folded
-from esdedup.searching.queries import Query as Asked
-from esdedup.searching.results import StoryHit
-from esdedup.searching.searcher import Searcher
+from esdedup.model.queries import Query as Asked
+from esdedup.model.results import StoryHit
+from esdedup.search.fold import fold as folded
+from esdedup.search.searcher import Searcher
 from esdedup.service.answer_schemas import FoldedOut, FrontOut, PageOut
-from esdedup.service.answers import Answer
-from esdedup.service.guard import Here, ReadRoute
+from esdedup.service.auth import Here, ReadRoute
 from esdedup.service.problems import Problem
+from esdedup.service.responses import Answer
 from esdedup.service.routes import answers
 from esdedup.service.schemas import FoldIn, SearchIn
 

@@ -10,23 +10,23 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from esdedup.events import Event
-from esdedup.events.history import events as events_of
-from esdedup.events.report import report
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import JSON, Document, Failure
-from esdedup.pipeline import Deduplicator
 from esdedup.service.answer_schemas import EventOut, EventsOut, SimilarOut, StoryOut
-from esdedup.service.answers import UNBUFFERED, Answer
-from esdedup.service.guard import Here, ReadRoute
+from esdedup.service.auth import Here, ReadRoute
 from esdedup.service.problems import Problem
+from esdedup.service.responses import UNBUFFERED, Answer
 from esdedup.service.routes import PageOffset, PageSize, answers
 from esdedup.service.routes.articles import document_of_body
 from esdedup.service.routes.comparing import record_of
 from esdedup.service.routes.searching import time_of
 from esdedup.service.schemas import Article, Id
 from esdedup.service.state import Service
-from esdedup.similar import similar_to, similar_to_record
-from esdedup.story import Story, story_of
+from esdedup.stories.events import Event
+from esdedup.stories.events.history import events as events_of
+from esdedup.stories.events.report import report
+from esdedup.stories.similar import similar_to, similar_to_record
+from esdedup.stories.timeline import Story, story_of
 
 router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
 

@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from esdedup import __version__
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import EsdedupError
 from esdedup.model import JSON
-from esdedup.pipeline import Deduplicator
 from esdedup.service.answer_schemas import (
     HealthOut,
     QuarantineOut,
@@ -21,11 +21,11 @@ from esdedup.service.answer_schemas import (
     SettingsOut,
     StatsOut,
 )
-from esdedup.service.answers import Answer
-from esdedup.service.guard import AdminRoute, Here, OpenRoute, ReadRoute
+from esdedup.service.auth import AdminRoute, Here, OpenRoute, ReadRoute
 from esdedup.service.measures import measured
 from esdedup.service.metrics import MEDIA_TYPE
 from esdedup.service.problems import Problem
+from esdedup.service.responses import Answer
 from esdedup.service.routes import answers
 
 router = APIRouter(tags=["upkeep"])

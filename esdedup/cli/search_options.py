@@ -1,0 +1,105 @@
+"""What the commands that search and fold are asked with: options, and what they stand for."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from esdedup.cli.daemons import date_of
+from esdedup.cli.options import assignments
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from esdedup.model.queries import Query
+
+
+class By(StrEnum):
+    group = "group"
+    story = "story"
+
+
+class ShowRule(StrEnum):
+    best = "best"
+    earliest = "earliest"
+    newest = "newest"
+    longest = "longest"
+    source = "source"
+
+
+Number = Annotated[int, typer.Option("-n", "--number", min=1, help="How many to show.")]
+SourcesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--sources", metavar="FILE", help="Sources in the order they are preferred, one a line."
+    ),
+]
+Window = Annotated[
+    str | None,
+    typer.Option(
+        "--window", metavar="SPAN", help="The same story after such a pause is a new one: 30d."
+    ),
+]
+
+
+def query_of(
+    words: str | None,
+    body: Path | None,
+    filters: list[str] | None,
+    sort: list[str] | None,
+    since: str | None,
+    until: str | None,
+) -> Query | dict[str, Any]:
+    from esdedup.model.encoding import parse_json
+    from esdedup.model.queries import Query
+
+    if body is not None:
+        if words is not None or filters or sort or since or until:
+            raise typer.BadParameter(
+                "the body says what to look for; leave words, filters, dates and sort out",
+                param_hint="--body",
+            )
+        try:
+            text = typer.get_text_stream("stdin").read() if str(body) == "-" else body.read_text()
+            found: dict[str, Any] = parse_json(text)
+        except (OSError, ValueError) as error:
+            raise typer.BadParameter(f"{body}: {error}", param_hint="--body") from error
+        return found
+    if words is None and not filters and not since and not until:
+        raise typer.BadParameter("say what to look for: words, --filter, --since or --body")
+    wanted: dict[str, list[str]] = {}
+    for pair in filters or []:
+        for name, value in assignments([pair], "--filter").items():
+            wanted.setdefault(name, []).append(value)
+    dates = (date_of(since, "--since"), date_of(until, "--until"))
+    return Query(words, wanted, *dates, tuple(sort or ()))
+
+
+def span(text: str | None) -> timedelta | None:
+    from datetime import timedelta
+
+    if text is None:
+        return None
+    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+    found = re.fullmatch(r"(\d+)\s*([smhdw])", text.strip())
+    if found is None or not int(found[1]):
+        raise typer.BadParameter(f"{text!r} is no span of time; write 12h, 30d or 8w")
+    return timedelta(**{units[found[2]]: int(found[1])})
+
+
+def ranking(file: Path | None) -> tuple[str, ...]:
+    from esdedup.model.queries import read_ranking
+
+    if file is None:
+        return ()
+    try:
+        names = read_ranking(file.read_text("utf-8").splitlines())
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{file}: {error}", param_hint="--sources") from error
+    if not names:
+        raise typer.BadParameter(f"{file} names no source", param_hint="--sources")
+    return names

@@ -1,0 +1,191 @@
+"""What is evaluated: our own settings and the baselines, behind one pair of functions.
+
+replay(items)     documents one by one, as they come: a ruling for each, and the groups
+likenesses(items) pairs that the method looks at, with its measure and its verdict
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.place import PendingIndex, undecided
+from esdedup.clustering.reconcile import Questions
+from esdedup.errors import InputError, SettingsError
+from esdedup.ingest.sign import Signed, prepare
+from esdedup.matching.verify import verify
+from esdedup.methods import DISTANCES
+from esdedup.model import Decision, Document, Failure
+from esdedup.settings import Settings
+from esdedup.settings.presets import PRESETS
+
+Item = Document | Failure
+Progress = Callable[[int, int], None]
+IN_MEMORY = "sqlite://:memory:"
+
+# A paper's method by the name of its file: the preset of that paper.
+ALIASES = {
+    "sketch": "nrc-gphin",
+    "simhash": "hu-you",
+    "phrases": "alonso",
+    "lengths": "chang-wang",
+    "entities": "tweezer",
+}
+# Signing likes batches of about this size best.
+_BATCH = 256
+
+
+def silent(done: int, total: int) -> None:
+    del done, total
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What was said of a document when it came: linked to another one, or not."""
+
+    id: str
+    other: str | None = None
+    is_update: bool = False
+    is_unprocessed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The rulings in the order of arrival, and the group of each document at the end."""
+
+    rulings: tuple[Ruling, ...]
+    groups: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """A pair by the places of its documents, the earlier first; more `score` is more alike."""
+
+    old: int
+    new: int
+    score: float
+    is_reported: bool
+
+
+class Detector(Protocol):
+    @property
+    def name(self) -> str: ...
+    def replay(self, items: Sequence[Item], progress: Progress = silent) -> Replay: ...
+    def likenesses(self, items: Sequence[Item]) -> Iterator[Likeness]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ours:
+    """The pipeline itself under some settings."""
+
+    settings: Settings
+    name: str
+    store: str = IN_MEMORY
+
+    @property
+    def has_update_rules(self) -> bool:
+        return self.settings.number_check or self.settings.extended_ratio > 0
+
+    def without_update_rules(self) -> Ours:
+        settings = replace(self.settings, number_check=False, extended_ratio=0.0)
+        return replace(self, settings=settings, name=f"{self.name}, update rules off")
+
+    def replay(self, items: Sequence[Item], progress: Progress = silent) -> Replay:
+        """One document a write: every one is decided with what had come before it."""
+        settings = replace(self.settings, keep="arrival", on_duplicate="link")
+        rulings = []
+        with Deduplicator.open(self.store, settings) as deduplicator:
+            if self.store != IN_MEMORY:
+                _refuse_what_is_there(deduplicator)
+            try:
+                for place, item in enumerate(signed(undated(items), settings)):
+                    decision = deduplicator.write([item])[0].decision
+                    rulings.append(_ruling(decision))
+                    progress(place + 1, len(items))
+                groups = _groups(deduplicator, [item.id for item in items])
+            finally:
+                if self.store != IN_MEMORY:
+                    _empty(deduplicator, [r.id for r in rulings])
+        return Replay(tuple(rulings), groups)
+
+    def likenesses(self, items: Sequence[Item]) -> Iterator[Likeness]:
+        """Pairs that share keys enough to be candidates, verified; all documents attract."""
+        settings = replace(self.settings, attract="all", candidate_window=0.0)
+        pending, questions = PendingIndex(), Questions.of(settings)
+        places = {item.id: i for i, item in enumerate(items)}
+        # A distance is less for what is closer.
+        sign = -1.0 if settings.verified_by in DISTANCES else 1.0
+        for place, item in enumerate(signed(undated(items), settings)):
+            if isinstance(item, Failure):
+                continue
+            signature = item.signature
+            record = undecided(item, (place, item.document.id), place)
+            query = questions.probe(item.document.id, signature, record.order)
+            for found in pending.around(query)[0]:
+                evidence = verify(found.id, found.signature, signature, settings, found.shared)
+                reported = evidence.verdict != "different"
+                yield Likeness(places[found.id], place, sign * evidence.overlap, reported)
+            pending.put(record)
+
+
+def resolve(name: str, load: Callable[[str], Settings], store: str = IN_MEMORY) -> Detector:
+    """A preset, a method by its file, or a baseline; `load` makes the settings of a preset."""
+    from esdedup.evaluation.baselines import BASELINES
+
+    if name in BASELINES:
+        if store != IN_MEMORY:
+            raise InputError(f"the baseline {name} keeps no store: leave --store out")
+        return BASELINES[name]()
+    preset = ALIASES.get(name, name)
+    if preset not in PRESETS:
+        known = ", ".join((*PRESETS, *ALIASES, *BASELINES))
+        raise SettingsError(f"unknown method {name!r}; known are: {known}")
+    return Ours(load(preset), name, store)
+
+
+def all_names() -> list[str]:
+    from esdedup.evaluation.baselines import BASELINES
+
+    return [*PRESETS, *BASELINES]
+
+
+def undated(items: Sequence[Item]) -> list[Item]:
+    """The protocol is one of arrival: dates must not reorder it."""
+    return [replace(i, published=None) if isinstance(i, Document) else i for i in items]
+
+
+def signed(items: Sequence[Item], settings: Settings) -> Iterator[Signed | Failure]:
+    """In the order of the items, failures in their place."""
+    for start in range(0, len(items), _BATCH):
+        part = items[start : start + _BATCH]
+        ready = iter(prepare([d for d in part if isinstance(d, Document)], settings))
+        for item in part:
+            yield item if isinstance(item, Failure) else next(ready)
+
+
+def _ruling(decision: Decision) -> Ruling:
+    if decision.role not in ("duplicate", "update"):
+        return Ruling(decision.id, is_unprocessed=decision.role == "unprocessed")
+    return Ruling(decision.id, decision.evidence[0].other, decision.role == "update")
+
+
+def _groups(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, str]:
+    """An update is linked: its story counts. Failures without a document stand alone."""
+    deduplicator.store.refresh()
+    there = deduplicator.store.get_many(ids)
+    return {i: there[i].decision.story if i in there else i for i in ids}
+
+
+def _refuse_what_is_there(deduplicator: Deduplicator) -> None:
+    if deduplicator.store.stats().get("documents"):
+        raise InputError("the store has documents already; eval needs an empty one to run in")
+
+
+def _empty(deduplicator: Deduplicator, ids: Sequence[str]) -> None:
+    """So that the next order, or the next run, begins with an empty store again."""
+    with deduplicator.store.transaction():
+        deduplicator.store.delete(ids)
+        deduplicator.store.release(ids)
+    deduplicator.store.refresh()

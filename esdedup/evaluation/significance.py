@@ -1,0 +1,120 @@
+"""Whether a difference is more than chance: matched pairs, points of disagreement, intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+from esdedup.evaluation.measures import Score, scipy_stats
+from esdedup.evaluation.online import Run
+
+_RESAMPLES = 2000
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A statistic and how likely one as large is by chance."""
+
+    statistic: float
+    p: float
+    n: int
+
+
+def matched_pairs(
+    one: Sequence[float], other: Sequence[float], *, alternative: str = "greater"
+) -> Test:
+    """t-test over matched pairs, as in paper 004, Table 6.10: is `one` greater?
+
+    Where every difference is the same, none of them zero, there is no spread to divide by and
+    the statistic is infinite; where all are zero, p is 1.
+    """
+    stats = scipy_stats()
+    differences = [a - b for a, b in zip(one, other, strict=True)]
+    if len(differences) < 2 or len(set(differences)) == 1:
+        even = not differences or differences[0] == 0 or len(differences) < 2
+        right = not even and (differences[0] > 0 or alternative == "two-sided")
+        return Test(0.0 if even else float("inf"), 0.0 if right else 1.0, len(differences))
+    found = stats.ttest_rel(one, other, alternative=alternative)
+    return Test(float(found.statistic), float(found.pvalue), len(differences))
+
+
+def at_disagreement(one: Sequence[bool], other: Sequence[bool]) -> Test:
+    """Chi-squared over the cases that exactly one of two got right (paper 002, section 4.5)."""
+    stats = scipy_stats()
+    only_one = sum(a and not b for a, b in zip(one, other, strict=True))
+    only_other = sum(b and not a for a, b in zip(one, other, strict=True))
+    n = only_one + only_other
+    if not n:
+        return Test(0.0, 1.0, 0)
+    found = stats.chisquare([only_one, only_other])
+    return Test(float(found.statistic), float(found.pvalue), n)
+
+
+def compare(one: Run, other: Run) -> dict[str, float | int]:
+    """Two methods in the same order of the same set: is the first one better?
+
+    The t-test matches clusters by their share of wrong decisions; chi-squared takes the documents
+    on which exactly one is right.
+    """
+    wrong, also = _wrong_shares(other), _wrong_shares(one)
+    names = sorted(wrong)
+    t = matched_pairs([wrong[n] for n in names], [also[n] for n in names])
+    right, as_well = one.is_right(), other.is_right()
+    ids = sorted(right)
+    chi = at_disagreement([right[i] for i in ids], [as_well[i] for i in ids])
+    return {
+        "t": round(t.statistic, 4),
+        "t_p": t.p,
+        "clusters": t.n,
+        "chi_squared": round(chi.statistic, 4),
+        "chi_squared_p": chi.p,
+        "disagreements": chi.n,
+    }
+
+
+def _wrong_shares(run: Run) -> dict[str, float]:
+    shares = {}
+    for name, s in run.by_cluster().items():
+        shares[name] = (s.fp + s.fn) / (s.tp + s.fp + s.tn + s.fn)
+    return shares
+
+
+def f1_interval(parts: Mapping[str, Score], *, seed: int = 0) -> tuple[float, float]:
+    """Bootstrap over clusters: documents of one cluster stand or fall together."""
+    import numpy as np
+
+    scores = [s for s in parts.values() if s.tp + s.fp + s.fn]
+    if len(scores) < 2:
+        return (0.0, 1.0)
+    stats = scipy_stats()
+    tp, fp, fn = (np.array([getattr(s, n) for s in scores]) for n in ("tp", "fp", "fn"))
+
+    def f1(tp: Any, fp: Any, fn: Any, axis: int = -1) -> Any:
+        hits = 2 * np.sum(tp, axis=axis)
+        return hits / np.maximum(hits + np.sum(fp, axis=axis) + np.sum(fn, axis=axis), 1)
+
+    found = stats.bootstrap(
+        (tp, fp, fn),
+        f1,
+        paired=True,
+        vectorized=True,
+        n_resamples=_RESAMPLES,
+        confidence_level=_CONFIDENCE,
+        method="percentile",
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
+    return float(found.low), float(found.high)
+
+
+def share_interval(hits: int, total: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
+    """Wilson's interval of a share; all of 0 to 1 where nothing was counted."""
+    if not total:
+        return (0.0, 1.0)
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    share, spread = hits / total, z * z / total
+    centre = (share + spread / 2) / (1 + spread)
+    half = z * (share * (1 - share) / total + spread / total / 4) ** 0.5 / (1 + spread)
+    return max(0.0, centre - half), min(1.0, centre + half)

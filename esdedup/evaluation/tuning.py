@@ -1,0 +1,314 @@
+"""Grid search on labelled sets, with a figure that is not the tuned one.
+
+Every combination is replayed once an order, and its verdicts are counted by gold cluster. Then
+clusters are dealt into folds; for each fold the best combination on the other folds is scored on
+this one, and the counts of all folds together are the cross-validated figure. The search can be
+stopped and run again: what was computed is kept in a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from esdedup.errors import InputError, SettingsError
+from esdedup.evaluation.cache import extractor_version, folder_of_cache
+from esdedup.evaluation.detectors import ALIASES, Ours
+from esdedup.evaluation.measures import Score
+from esdedup.evaluation.online import Arrival, run_online
+from esdedup.evaluation.sets import GoldSet, Source, load
+from esdedup.settings import Settings
+
+Values = dict[str, Any]
+ByCluster = dict[str, Score]
+
+
+def _product(**ranges: Sequence[Any]) -> list[Values]:
+    return [
+        dict(zip(ranges, chosen, strict=True)) for chosen in itertools.product(*ranges.values())
+    ]
+
+
+_NRC_GPHIN = _product(  # paper 000, Table 2
+    shingle_words=(3, 4),
+    compared_part=(0.4, 0.5, 0.65, 0.8, 1.0),
+    min_overlap=(0.2, 0.3, 0.4, 0.5),
+)
+# The ranges that the papers tried; of `hybrid`, `imatch` and `spotsigs` our own.
+GRIDS: dict[str, list[Values]] = {
+    "hybrid": _product(min_overlap=(0.3, 0.4, 0.5, 0.6, 0.7), max_collisions_by_chance=(0, 1, 2)),
+    "nrc-gphin": _NRC_GPHIN,
+    "nrc-gphin-precise": _NRC_GPHIN,
+    "hu-you": [  # paper 001, section 2.2.3: what each plan is complete for
+        {"block_plan": plan, "near_duplicate_distance": distance, "simhash_weights": weights}
+        for weights in ("equal", "tf-idf")
+        for plan, distances in (("4x16", (3,)), ("5x13", (3, 4)), ("8x8", (3, 4, 5, 6, 7)))
+        for distance in distances
+    ],
+    "alonso": _product(  # paper 002, section 4.6
+        phrase_weight=("uniform", "identity", "log", "sqrt", "square", "fourth", "antecedent"),
+        phrase_threshold=(0.25, 0.3, 0.35, 0.4, 0.45, 0.5),
+    ),
+    "spotsigs": _product(
+        chain_words=(2, 3, 4), chain_distance=(1, 2, 3), chain_threshold=(0.3, 0.37, 0.44, 0.5)
+    ),
+    "chang-wang": [  # paper 003, Tables 2 and 7
+        {"window_sentences": ws, "window_step": sw, "min_windows": t}
+        for ws, sw, thresholds in (
+            (8, 1, (1, 3, 5, 9)),
+            (16, 1, (1,)),
+            (16, 2, (1,)),
+            (16, 4, (1,)),
+        )
+        for t in thresholds
+    ],
+    "tweezer": [  # paper 004, Table 4.1
+        {"entity_words_before": n, "entity_words_after": n} for n in range(1, 8)
+    ],
+    "imatch": _product(imatch_low=(200, 250, 300, 350), imatch_high=(400, 450, 500, 600)),
+}
+
+
+def grid_of(method: str, given: Mapping[str, Sequence[str]] | None = None) -> list[Values]:
+    """The papers' ranges of a method, or the ranges given by name."""
+    if given:
+        return _product(**given)
+    name = ALIASES.get(method, method)
+    if name not in GRIDS:
+        raise SettingsError(
+            f"no range is known for {method!r} (known are: {', '.join(GRIDS)}); give one with "
+            "--grid NAME=VALUE,VALUE"
+        )
+    return GRIDS[name]
+
+
+# --- running -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker needs to replay one combination: everything but the documents."""
+
+    folder: Path
+    source: Source | None
+    settings: Settings
+    order: Arrival
+    seed: int
+
+    def key(self) -> str:
+        """Of everything the result depends on, our own code included."""
+        what = json.dumps(
+            [
+                digest_of_set(self.folder),
+                code_version(),
+                extractor_version(),
+                self.source,
+                self.settings.to_json(),
+                self.order,
+                self.seed,
+            ],
+            sort_keys=True,
+        )
+        return hashlib.sha256(what.encode()).hexdigest()[:32]
+
+
+def digest_of_set(folder: Path) -> str:
+    """Of the labels and the documents: a figure belongs to one edition of a set."""
+    names = ("clusters.csv", "pairs.csv", "html.tar.gz", "docs.jsonl.gz", "docs.jsonl")
+    parts = [(folder / name).read_bytes() for name in names if (folder / name).is_file()]
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+@cache
+def code_version() -> str:
+    """Of all our own code: a result made by other code is no result."""
+    package = Path(__file__).parents[1]
+    whole = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        whole.update(file.read_bytes())
+    return whole.hexdigest()[:16]
+
+
+@cache
+def _loaded(folder: Path, source: Source | None) -> GoldSet:
+    return load(folder, Settings(), source=source, labels="clusters")
+
+
+def run_task(task: Task) -> ByCluster:
+    """What a worker process does; its sets stay loaded from one task to the next."""
+    gold = _loaded(task.folder, task.source)
+    detector = Ours(task.settings, task.settings.preset)
+    run = run_online(gold, detector, order=task.order, seed=task.seed)
+    return {f"{gold.name}/{name}": score for name, score in run.by_cluster().items()}
+
+
+def run_all(
+    tasks: Sequence[Task],
+    results: Path,
+    *,
+    workers: int,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[ByCluster]:
+    """The result of each task; those in the file are not computed again. Ctrl-C keeps the rest."""
+    known = dict(_read(results))
+    keys = [task.key() for task in tasks]
+    missing = {key: task for key, task in zip(keys, tasks, strict=True) if key not in known}
+    progress(len(tasks) - len(missing), len(tasks))
+    if missing:
+        results.parent.mkdir(parents=True, exist_ok=True)
+        with results.open("a", encoding="utf-8") as out:
+            for key, found in _computed(missing, workers):
+                known[key] = found
+                out.write(json.dumps({"key": key, "clusters": _frozen(found)}) + "\n")
+                out.flush()
+                progress(sum(k in known for k in keys), len(tasks))
+    return [known[key] for key in keys]
+
+
+def _computed(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, ByCluster]]:
+    if workers <= 1:
+        for key, task in tasks.items():
+            yield key, run_task(task)
+        return
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("spawn"), initializer=_follow_the_parent
+    ) as pool:
+        running = {pool.submit(run_task, task): key for key, task in tasks.items()}
+        try:
+            for done in as_completed(running):
+                yield running[done], done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _follow_the_parent() -> None:
+    """Leave Ctrl-C to it, and end with it: a worker of a killed process would wait for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_parent, daemon=True).start()
+
+
+def _end_with_the_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _frozen(found: ByCluster) -> dict[str, list[int]]:
+    return {name: [s.tp, s.fp, s.tn, s.fn, s.updates] for name, s in found.items()}
+
+
+def _read(file: Path) -> Iterator[tuple[str, ByCluster]]:
+    """Whole lines only: a run that was killed may have left half of one."""
+    if not file.is_file():
+        return
+    for line in file.read_text("utf-8").splitlines():
+        try:
+            row = json.loads(line)
+            yield row["key"], {name: Score(*counts) for name, counts in row["clusters"].items()}
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+# --- choosing ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """The best combination of all, and what choosing this way is worth on clusters not seen."""
+
+    values: Values
+    in_sample: Score
+    cross_validated: Score
+    by_fold: tuple[Values, ...]
+    table: tuple[tuple[Values, Score], ...]  # every combination over all clusters, best first
+
+
+def choose(grid: Sequence[Values], results: Sequence[ByCluster], *, folds: int, seed: int) -> Tuned:
+    """`results` has one entry a combination, counts by cluster summed over orders."""
+    clusters = sorted({name for found in results for name in found})
+    if len(clusters) < max(2, folds):
+        raise InputError(
+            f"{len(clusters)} clusters cannot be dealt into {folds} folds; use fewer --folds"
+        )
+    random.Random(seed).shuffle(clusters)
+    parts = [clusters[i::folds] for i in range(folds)]
+    together, chosen = Score(0, 0, 0, 0), []
+    for part in parts:
+        others = [name for name in clusters if name not in set(part)]
+        best = max(range(len(grid)), key=lambda i: _sum(results[i], others).f1)
+        chosen.append(grid[best])
+        together += _sum(results[best], part)
+    whole = [_sum(found, clusters) for found in results]
+    ranked = sorted(zip(grid, whole, strict=True), key=lambda pair: -pair[1].f1)
+    return Tuned(ranked[0][0], ranked[0][1], together, tuple(chosen), tuple(ranked))
+
+
+def _sum(found: ByCluster, names: Sequence[str]) -> Score:
+    return sum((found[n] for n in names if n in found), Score(0, 0, 0, 0))
+
+
+def add_up(results: Sequence[ByCluster]) -> ByCluster:
+    """Several orders, or several sets, of one combination."""
+    out: ByCluster = {}
+    for found in results:
+        for name, score in found.items():
+            out[name] = out[name] + score if name in out else score
+    return out
+
+
+def tune(
+    folders: Sequence[Path],
+    grid: Sequence[Values],
+    made: Sequence[Settings],
+    *,
+    source: Source | None = None,
+    order: Arrival = "original-first",
+    seeds: int = 1,
+    folds: int = 5,
+    workers: int = 0,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Tuned:
+    """The whole search; `made` are the settings of each combination of the grid."""
+    for folder in folders:  # extracted once, and errors come before the long part
+        load(folder, made[0], source=source, labels="clusters")
+    each = [(folder.resolve(), seed) for folder in folders for seed in range(seeds)]
+    tasks = [Task(folder, source, s, order, seed) for s in made for folder, seed in each]
+    results = run_all(
+        tasks,
+        folder_of_cache() / "tuning.jsonl",
+        workers=workers or os.cpu_count() or 1,
+        progress=progress,
+    )
+    added = [add_up(results[i : i + len(each)]) for i in range(0, len(tasks), len(each))]
+    return choose(grid, added, folds=folds, seed=0)
+
+
+def settings_file(preset: str, values: Values, notes: Sequence[str]) -> str:
+    """TOML that `--settings` reads."""
+    lines = [f"# {note}" for note in notes]
+    lines += [f"{name} = {_toml(value)}" for name, value in {"preset": preset, **values}.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(v) for v in value)}]"
+    return json.dumps(value, ensure_ascii=False)

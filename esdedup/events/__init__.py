@@ -1,8 +1,0 @@
-"""Breaking events: many articles about one thing within a few hours (paper 001)."""
-
-from __future__ import annotations
-
-from esdedup.events.detector import Detector, replay
-from esdedup.events.items import Change, Event, Item
-
-__all__ = ["Change", "Detector", "Event", "Item", "replay"]

@@ -1,0 +1,366 @@
+"""Detection for one caller and one configured pattern, and the settling behind it.
+
+A write is decided on what searches show and on what this desk wrote since the last refresh, as a
+`stream` does. Once in a while, with no write under way, a stretch ends: where the sequence numbers
+tell that nobody else wrote, what was decided holds, and only what it touched is settled; otherwise
+all that was written is. Nothing rests on the memory of a desk: what it did not settle, `esdedup
+sweep` does, by the time that every link carries.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.place import PendingIndex, place
+from esdedup.clustering.reconcile import probes_of
+from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
+from esdedup.gateway import enriching
+from esdedup.gateway.bulk import Operation
+from esdedup.gateway.tenants import CallerStore
+from esdedup.ingest.readers.records import FieldMap
+from esdedup.ingest.sign import Signed, check_settings, joined, prepare_apart
+from esdedup.ingest.workers import Workers
+from esdedup.maintenance.backfill import Backfill, Progress, sweep
+from esdedup.maintenance.backfill import Plan as SweepPlan
+from esdedup.model import JSON, Failure
+from esdedup.stores import Record
+from esdedup.stores.cluster.connection import ClusterRefused, path_of
+from esdedup.stores.cluster.foreign_index import ours_of
+
+log = logging.getLogger("esdedup.gateway")
+
+# How long an index is trusted to have our fields: it may be deleted and made anew by others.
+_TRUSTED_SECONDS = 1.0
+# A stretch waits so long for writes that are under way; then it ends as a doubtful one.
+_QUIET_SECONDS = 10.0
+# While writes go on a stretch lasts so many documents, which are kept in memory, or so many
+# seconds: its end costs a refresh.
+LONGEST_STRETCH = 4_000
+LONGEST_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """What was written since the last refresh, and who has to be looked at because of it."""
+
+    mark: Any
+    pending: PendingIndex = field(default_factory=PendingIndex)
+    ids: set[str] = field(default_factory=set)
+    touched: set[str] = field(default_factory=set)
+    replaced: dict[str, Record] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)
+    to_verify: dict[str, str] = field(default_factory=dict)
+    operations: int = 0
+    is_doubtful: bool = False
+    began: float = field(default_factory=time.monotonic)
+
+
+class Desk:
+    """See above. After `prepare` comes `decide`, and then `written`, or else `give_up`; from any
+    thread."""
+
+    def __init__(self, store: CallerStore, fields: Mapping[str, str], workers: int) -> None:
+        self.store = store
+        self.deduplicator = Deduplicator(store)
+        self.settings = store.settings
+        check_settings(self.settings)
+        self._backfill = Backfill(self.deduplicator, SweepPlan(fields=fields))
+        # Names told to an earlier backfill count as well.
+        told = {**self._backfill.index.told_fields(), **fields}
+        self.fields = told
+        self._names = FieldMap(told)
+        self._record_names(told)
+        self._count = max(1, workers)
+        self._workers = Workers(self._count, prepare_apart, self.settings, joined)
+        self._signing, self._deciding = threading.Lock(), threading.Lock()
+        self._state = threading.Condition()
+        self._under_way = 0
+        self._is_closing = False
+        self._trusted: dict[str, float] = {}
+        self._unsigned_since: datetime | None = None
+        self._stretch = _Stretch(store.begin())
+        self.used = time.monotonic()
+
+    def _record_names(self, told: Mapping[str, str]) -> None:
+        """As `backfill` does: for reading and searching under the names of this index."""
+        names = self._backfill._mapped_names()
+        if told or any(list(found) != [ours] for ours, found in names.items()):
+            self._backfill.index.record_names(told, names)
+
+    def close(self) -> None:
+        self._workers.__exit__(None, None, None)
+        self.store.close()
+
+    # --- a write -----------------------------------------------------------------------------
+
+    def prepare(self, operations: Sequence[Operation]) -> Prepared:
+        """Sign a batch: what of a write rests on nothing that another one decides."""
+        self._begin_write()
+        try:
+            ready = self._with_our_fields({op.index for op in operations})
+            usable = [op for op in operations if op.index in ready]
+            if len(usable) < len(operations):
+                self.note_unsigned()  # an index that this very write makes
+            plan = enriching.planned(usable, self._read(usable), self._names)
+            signed = self._sign([d.document for d in plan.drafts if d.document is not None])
+            return Prepared(plan, signed, len(usable) == len(operations))
+        except BaseException:
+            self.give_up()
+            raise
+
+    def decide(self, prepared: Prepared, *, alone: bool = False) -> dict[int, bytes]:
+        """The lines to send instead; `alone` is a request of one document."""
+        plan = prepared.plan
+        records = [
+            enriching.record_of(self.deduplicator, draft, item, self._names)
+            for draft, item in zip(plan.drafts, prepared.signed, strict=True)
+        ]
+        with self._deciding:
+            decided = self._place(records, plan)
+        return enriching.changed_lines(plan.drafts, decided, alone=alone)
+
+    def _sign(self, documents: Sequence[Any]) -> list[Signed | Failure]:
+        with self._signing:
+            share = -(-len(documents) // self._count)  # all workers have part in one request
+            parts = self._workers.map(documents, max(1, min(self.settings.batch, share)))
+            return [item for part in parts for item in part]
+
+    def _read(self, operations: Sequence[Operation]) -> dict[tuple[str, str], JSON]:
+        """In real time, by the index each is written to; of updates the whole document."""
+        docs: dict[tuple[str, str], JSON] = {}
+        for op in operations:
+            if enriching.wants_reading(op):
+                whole = op.verb == "update" or (op.index, op.id) in docs
+                part = {} if whole else {"_source": ["dedup"]}
+                docs[op.index, op.id or ""] = {"_index": op.index, "_id": op.id, **part}
+        if not docs:
+            return {}
+        answer = self.store.connection.send("POST", "/_mget", body={"docs": list(docs.values())})
+        return {
+            key: hit
+            for key, hit in zip(docs, answer["docs"], strict=True)
+            if hit.get("found") and "_source" in hit
+        }
+
+    def _place(self, records: Sequence[Record], plan: enriching.Plan) -> list[Record]:
+        """The records, those that could be processed with their decisions."""
+        stretch = self._stretch
+        # What people said of a document by its id is heard when it is settled.
+        named = self.store.corrections.named
+        is_repeated = len(plan.ids) < len(records)
+        stretch.is_doubtful |= is_repeated or not plan.ids.isdisjoint(
+            stretch.pending.records.keys() | named
+        )
+        signed = [(i, r) for i, r in enumerate(records) if r.decision.role != "unprocessed"]
+        signed.sort(key=lambda pair: pair[1].order)
+        ordered = [record for _, record in signed]
+        queries = probes_of(ordered, self.settings)
+        placement = place(
+            ordered,
+            queries,
+            self.store.candidates_many(queries),
+            self.settings,
+            pending=stretch.pending,
+            constraints=self.store.corrections,
+        )
+        stretch.touched |= placement.affected
+        if placement.representatives:
+            stretch.touched |= self.store.later(placement.representatives)
+        stretch.ids |= plan.ids
+        stretch.gone |= plan.gone
+        stretch.to_verify |= plan.to_verify
+        for old in plan.replaced:
+            stretch.replaced.setdefault(old.document.id, old)
+        decided = list(records)
+        for (i, _), record in zip(signed, placement.records, strict=True):
+            decided[i] = record
+        return decided
+
+    def written(self, operations: int | None) -> None:
+        """What the cluster said: so many writes; None where it did not say, or refused some."""
+        self._end_write(doubtful=operations is None, operations=operations or 0)
+
+    def give_up(self) -> None:
+        """Nothing that was decided here is written."""
+        self._end_write(doubtful=False)
+
+    def note_unsigned(self) -> None:
+        """Something passed without our fields; the next settling signs it."""
+        with self._state:
+            self._unsigned_since = self._unsigned_since or datetime.now(UTC)
+
+    def _begin_write(self) -> None:
+        with self._state:
+            self._state.wait_for(lambda: not self._is_closing, timeout=_QUIET_SECONDS)
+            self._under_way += 1
+            self.used = time.monotonic()
+
+    def _end_write(self, *, doubtful: bool, operations: int = 0) -> None:
+        with self._state:
+            self._under_way -= 1
+            self.used = time.monotonic()
+            self._stretch.operations += operations
+            self._stretch.is_doubtful |= doubtful
+            self._state.notify_all()
+
+    # --- the mapping -------------------------------------------------------------------------
+
+    def _with_our_fields(self, names: set[str]) -> set[str]:
+        """Those of the names that are there, given our fields where they lack them."""
+        now = time.monotonic()
+        known = {n for n in names if now - self._trusted.get(n, -1e9) < _TRUSTED_SECONDS}
+        for name in names - known:
+            try:
+                answer = self.store.connection.send("GET", path_of(name, "_mapping"))
+            except ClusterRefused as refusal:
+                if refusal.status == 404:
+                    continue  # made by the first write, with the mapping the cluster gives it
+                raise
+            for index, entry in answer.items():
+                self.store.index.add_our_fields(index, entry.get("mappings", {}), self.settings)
+            self._trusted[name] = now
+            known.add(name)
+        return known
+
+    # --- settling ----------------------------------------------------------------------------
+
+    def is_due(self, idle_seconds: float) -> bool:
+        """Whether the stretch is to end: nothing was written for a while, or it is long enough."""
+        now = time.monotonic()
+        is_idle = not self._under_way and now - self.used >= idle_seconds
+        stretch = self._stretch
+        is_long = len(stretch.ids) >= LONGEST_STRETCH or now - stretch.began >= LONGEST_SECONDS
+        return bool(self.waiting) and (is_idle or is_long)
+
+    @property
+    def waiting(self) -> int:
+        """Documents that settling has not looked at."""
+        stretch = self._stretch
+        count = len(stretch.ids) + len(stretch.gone) + len(stretch.to_verify)
+        return count + (self._unsigned_since is not None)
+
+    def settle(self) -> None:
+        """End the stretch: see whether what was decided holds, mend what it touched."""
+        with self._quiet() as is_quiet:
+            stretch = self._stretch
+            self.store.note_written(stretch.operations)
+            stretch.operations = 0
+            doubtful = stretch.is_doubtful or not is_quiet
+            holds = not doubtful and self.store.undisturbed(stretch.mark)
+            if holds:
+                # Pending until the refresh is done: writes do not wait for it.
+                self._stretch = _Stretch(self.store.marked(), stretch.pending)
+                earlier = list(stretch.pending.records.values())
+            else:
+                self._stretch = _Stretch(self.store.begin(), is_doubtful=not is_quiet)
+            unsigned, self._unsigned_since = self._unsigned_since, None
+        try:
+            if holds:
+                self._show(earlier)
+            changed = self._mend(stretch, holds)
+            if unsigned is not None:
+                changed |= self._sign_unsigned(unsigned)
+        except (StoreError, KeyError):
+            self._take_back(stretch, unsigned)
+            raise
+        if changed:  # what was decided meanwhile may rest on a link that is another now
+            self._stretch.is_doubtful = True
+
+    def _show(self, earlier: Sequence[Record]) -> None:
+        """Make what the stretch before wrote visible to searches: it is pending no more."""
+        self.store.refresh()
+        with self._deciding:
+            self.store.forget()
+            pending = self._stretch.pending
+            for record in earlier:
+                if pending.records.get(record.document.id) is record:
+                    pending.discard(record.document.id)
+
+    def _mend(self, stretch: _Stretch, holds: bool) -> bool:
+        touched = set(stretch.touched)
+        if replaced := [*stretch.replaced.values()]:
+            touched |= self.deduplicator._touched_by_replacing(replaced)
+        if left := stretch.gone | set(stretch.replaced):
+            touched |= self.store.followers(left)
+        touched -= stretch.gone
+        written = () if holds else stretch.ids
+        changed = bool(self.deduplicator._settle(touched, written))
+        return self._verify(stretch.to_verify) or changed
+
+    def _verify(self, updated: Mapping[str, str]) -> bool:
+        """Partial updates are merged by the cluster: sign again where it made another text."""
+        if not updated:
+            return False
+        docs = [{"_index": index, "_id": id_} for id_, index in updated.items()]
+        answer = self.store.connection.send("POST", "/_mget", body={"docs": docs})
+        hits = [h for h in answer["docs"] if h.get("found") and "_source" in h]
+        signed = self._sign([self._backfill.document(hit) for hit in hits])
+        wrong = [h for h, s in zip(hits, signed, strict=True) if _is_stale(h, s)]
+        if wrong:
+            with self._signing:
+                now = time.time_ns() // 1000
+                self._backfill._batch(wrong, now, self._workers, Progress())
+        return bool(wrong)
+
+    def _sign_unsigned(self, since: datetime) -> bool:
+        swept = sweep(self.deduplicator, since, fields=self.fields)
+        return bool(swept.done or swept.relinked)
+
+    def _take_back(self, stretch: _Stretch, unsigned: datetime | None) -> None:
+        """Settling failed: all of it is tried again with the next stretch."""
+        with self._state:
+            new = self._stretch
+            new.ids |= stretch.ids
+            new.touched |= stretch.touched
+            new.gone |= stretch.gone
+            new.to_verify |= stretch.to_verify
+            new.replaced |= stretch.replaced
+            new.is_doubtful = True
+            self._unsigned_since = unsigned or self._unsigned_since
+
+    def forget(self) -> int:
+        """Give up settling what waits; returns how much that was."""
+        with self._state:
+            count, self._stretch.ids, self._stretch.touched = self.waiting, set(), set()
+            self._stretch.gone, self._stretch.to_verify = set(), {}
+            self._stretch.replaced, self._unsigned_since = {}, None
+        return count
+
+    @contextmanager
+    def _quiet(self) -> Iterator[bool]:
+        """No write under way meanwhile, unless one takes too long; tells which it is."""
+        with self._state:
+            self._is_closing = True
+            is_quiet = self._state.wait_for(lambda: not self._under_way, timeout=_QUIET_SECONDS)
+        try:
+            yield is_quiet
+        finally:
+            with self._state:
+                self._is_closing = False
+                self._state.notify_all()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A batch that is signed, and whether every operation was looked at."""
+
+    plan: enriching.Plan
+    signed: list[Signed | Failure]
+    is_complete: bool
+
+
+def _is_stale(hit: JSON, signed: Signed | Failure) -> bool:
+    if isinstance(signed, Failure):
+        return ours_of(hit).get("role") != "unprocessed"
+    return ours_of(hit).get("digest") != signed.signature.exact
+
+
+__all__ = ["Desk", "Prepared", "StoreMissing", "StoreUnavailable"]

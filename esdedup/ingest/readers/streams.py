@@ -1,0 +1,268 @@
+"""Open what is given and hand it on piece by piece: decompressed, in lines, never all at once."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+from esdedup.ingest.readers.encodings import bom_encoding, likely_encoding
+
+# The longest line, page or JSON value that is read: an article is 1,000 times smaller, and a
+# reader that takes whatever comes can be made to fill the memory.
+MAX_BYTES = 64 * 1024 * 1024
+PIECE = 64 * 1024
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class BrokenStream(Exception):
+    """The input ends or breaks here; what came before is good."""
+
+
+@dataclass(slots=True)
+class Source:
+    """One opened input: its name for messages, its bytes, and how far reading came."""
+
+    name: str
+    stream: BinaryIO
+    at: int = 0  # line or record
+
+    @property
+    def where(self) -> str:
+        return f"{self.name}:{self.at}" if self.at else self.name
+
+    @property
+    def broken_at(self) -> str:
+        """The place after the last one that was read."""
+        return f"{self.name}:{self.at + 1}" if self.at else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """Stands in for a line over `MAX_BYTES`."""
+
+    size: int
+
+
+def peek(stream: BinaryIO, size: int = 4096) -> bytes:
+    """The next bytes, left in place; fewer at the end. Only for streams made by `buffered`."""
+    with _breaking():
+        return cast(io.BufferedReader, stream).peek(size)[:size]
+
+
+@contextmanager
+def _breaking() -> Iterator[None]:
+    """Whatever a damaged or cut file raises becomes `BrokenStream`."""
+    try:
+        yield
+    except EOFError as error:
+        raise BrokenStream("the compressed data ends too early: the file is cut off") from error
+    except (OSError, zlib.error) as error:
+        raise BrokenStream(f"reading failed: {error}") from error
+
+
+def buffered(stream: BinaryIO) -> BinaryIO:
+    """The same bytes, in a stream that `peek` works on."""
+    if isinstance(stream, io.BufferedReader):
+        return stream
+    return cast(BinaryIO, io.BufferedReader(_Pulled(stream), PIECE))
+
+
+def decompressed(stream: BinaryIO) -> BinaryIO:
+    """Unpack gzip and Zstandard, told by their first bytes whatever the name says."""
+    start = peek(stream, 4)
+    if start.startswith(_GZIP):
+        return buffered(cast(BinaryIO, gzip.GzipFile(fileobj=stream)))
+    if start == _ZSTD:
+        return cast(BinaryIO, io.BufferedReader(_Unzstd(stream), PIECE))
+    return stream
+
+
+def pieces(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes as they come, UTF-16 and UTF-32 rewritten as UTF-8, a UTF-8 mark removed."""
+    first = _piece(stream)
+    marked = bom_encoding(first)
+    if marked is None:
+        while first:
+            yield first
+            first = _piece(stream)
+        return
+    decoder = codecs.getincrementaldecoder(marked)("replace")
+    while first:
+        yield decoder.decode(first).encode("utf-8", "replace")
+        first = _piece(stream)
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+
+def _piece(stream: BinaryIO) -> bytes:
+    """One read, so that what was unpacked before a break is not lost with it."""
+    with _breaking():
+        return cast(io.BufferedReader, stream).read1(PIECE)
+
+
+def read_whole(stream: BinaryIO) -> bytes | TooLong:
+    """Everything, if it is not longer than `MAX_BYTES`."""
+    out = bytearray()
+    while piece := _piece(stream):
+        out += piece
+        if len(out) > MAX_BYTES:
+            return TooLong(len(out))
+    return bytes(out)
+
+
+def lines(source: Source) -> Iterator[bytes | TooLong]:
+    r"""Lines without their \n or \r\n, `source.at` counting them from 1."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces(source.stream):
+        first, *rest = piece.split(b"\n")
+        size += len(first)
+        if size <= MAX_BYTES:
+            held.append(first)
+        else:
+            held.clear()
+        if not rest:
+            continue
+        source.at += 1
+        yield b"".join(held).removesuffix(b"\r") if size <= MAX_BYTES else TooLong(size)
+        for line in rest[:-1]:
+            source.at += 1
+            yield line.removesuffix(b"\r")
+        held, size = [rest[-1]], len(rest[-1])
+    if size:
+        source.at += 1
+        yield b"".join(held) if size <= MAX_BYTES else TooLong(size)
+
+
+class LineDecoder:
+    """Lines to text: UTF-8, and where one is not, the encoding the file as a whole looks like."""
+
+    def __init__(self, source: Source) -> None:
+        self._start = peek(source.stream, PIECE)
+        self._encoding: str | None = None
+
+    def __call__(self, line: bytes) -> str:
+        try:
+            return line.decode("utf-8")
+        except UnicodeDecodeError:
+            if self._encoding is None:
+                self._encoding = likely_encoding(self._start + b"\n" + line)
+            return line.decode(self._encoding, "replace")
+
+
+class PieceReader:
+    """`read` over `pieces`, refusing more than `MAX_BYTES` between two calls of `restart`."""
+
+    def __init__(self, source: Source) -> None:
+        self._pieces = pieces(source.stream)
+        self._read = 0
+
+    def restart(self) -> None:
+        self._read = 0
+
+    def read(self, size: int = -1) -> bytes:
+        if size == 0:
+            return b""
+        piece = next(self._pieces, b"")
+        while piece == b"" and (following := next(self._pieces, None)) is not None:
+            piece = following
+        self._read += len(piece)
+        if self._read > MAX_BYTES:
+            raise BrokenStream(f"one value is longer than {MAX_BYTES >> 20} MB")
+        return piece
+
+
+class CountedReader:
+    """`read`, `tell` and the one `seek` fastwarc (1.1) insists on, over any stream.
+
+    An error inside `read` is kept for the caller, since it would be lost or a panic in there;
+    fastwarc itself sees the end of the data.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._position = 0
+        self.broken: BrokenStream | None = None
+        self.last = b""  # the last bytes that were read
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            with _breaking():
+                read1 = cast(io.BufferedReader, self._stream).read1
+                piece = read1(size if size > 0 else PIECE)
+        except BrokenStream as error:
+            self.broken = error
+            return b""
+        self._position += len(piece)
+        self.last = (self.last + piece)[-4:]
+        return piece
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._position
+
+    def close(self) -> None:
+        """Whoever opened the stream closes it."""
+
+
+class _Pulled(io.RawIOBase):
+    """A raw stream over anything with `read`, each pull one read of it."""
+
+    def __init__(self, inner: BinaryIO) -> None:
+        self._inner = inner
+        self._read = getattr(inner, "read1", inner.read)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # is given no other
+        piece = self._read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class _Unzstd(io.RawIOBase):
+    """Zstandard frames one after another; unlike the package's reader, a cut frame is an error."""
+
+    # 1 KB of Zstandard unpacks to at most some 40 MB (128 KB a block, three bytes and more each).
+    _STEP = 1024
+
+    def __init__(self, packed: BinaryIO) -> None:
+        import zstandard
+
+        self._packed = packed
+        self._error = zstandard.ZstdError
+        self._new = zstandard.ZstdDecompressor().decompressobj
+        self._frame = self._new()
+        self._fresh = True  # between frames, where the file may end
+        self._ready = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # is given no other
+        while not self._ready:
+            packed = self._frame.unused_data if self._frame.eof else b""
+            if self._frame.eof:
+                self._frame, self._fresh = self._new(), True
+            packed = packed or self._packed.read(self._STEP)
+            if not packed:
+                if self._fresh:
+                    return 0
+                raise EOFError("cut off inside a Zstandard frame")
+            self._fresh = False
+            try:
+                self._ready = memoryview(self._frame.decompress(packed))
+            except self._error as error:
+                raise OSError(f"damaged Zstandard data ({error})") from error
+        size = min(len(buffer), len(self._ready))
+        buffer[:size] = self._ready[:size]
+        self._ready = self._ready[size:]
+        return size

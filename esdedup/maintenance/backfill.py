@@ -1,0 +1,526 @@
+"""Signatures, groups and roles for an index that is full of news already, in place.
+
+Articles are read in the order of time, so that the earliest becomes the original at once and
+little has to be relinked; the order does not change the result. Each batch is signed, decided,
+written on the condition that nobody changed the document meanwhile, and settled; then the next.
+A run that was stopped goes on where it was, on any machine: what is done is told by the documents
+themselves, the rest by a small document beside the index.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from esdedup.clustering.deduplicator import Deduplicator, empty_signature
+from esdedup.errors import InputError, StoreError
+from esdedup.ingest.readers.dates import UnreadDates, moment
+from esdedup.ingest.readers.records import FieldMap, to_document
+from esdedup.ingest.sign import Signed, prepare
+from esdedup.ingest.workers import Workers
+from esdedup.model import JSON, Decision, Document, Failure
+from esdedup.stores import Record
+from esdedup.stores.cluster import requests as bodies
+from esdedup.stores.cluster.foreign_index import (
+    WHOLE,
+    ExistingIndex,
+    Part,
+    State,
+    TimeField,
+    every_query,
+    ours_of,
+    source_of,
+    unsigned_query,
+    version_of,
+)
+
+# Pages are large; articles are not.
+_PAGES_AT_ONCE = 50
+# Clocks of several machines differ; looking at a link once more costs little.
+OVERLAP = timedelta(minutes=5)
+# Each pass takes what was written during the one before it; a few are enough unless articles
+# come faster than they are signed, and then `sweep` is the remedy.
+_MAX_PASSES = 50
+_SAMPLE = 1_000
+_RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to work on."""
+
+    fields: Mapping[str, str] = field(default_factory=dict)  # ours -> theirs
+    part: Part = WHOLE
+    since: datetime | None = None
+    until: datetime | None = None
+    restart: bool = False  # sign again what is signed
+    throttle: float = 0.0  # documents a second; 0 is no limit
+
+    def to_json(self) -> JSON:
+        """What slices of one run have in common."""
+        return {
+            "fields": dict(self.fields),
+            "since": self.since.isoformat() if self.since else None,
+            "until": self.until.isoformat() if self.until else None,
+            "restart": self.restart,
+        }
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run is; the same object is handed out after every batch."""
+
+    total: int = 0
+    done: int = 0
+    roles: Counter[str] = field(default_factory=Counter)
+    relinked: int = 0
+    changed_meanwhile: int = 0  # left to the next pass
+    passes: int = 0
+    resumed: bool = False
+    failures: dict[str, str] = field(default_factory=dict)  # refused by the server: id -> reason
+    unread_dates: UnreadDates = field(default_factory=UnreadDates)
+    # Indices read in the order of arrival, and why they cannot be sorted by time.
+    arrival_order: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> JSON:
+        return {
+            "documents": self.done,
+            "roles": dict(self.roles),
+            "relinked": self.relinked,
+            "passes": self.passes,
+            "resumed": self.resumed,
+            "failures": dict(self.failures),
+            "unread_dates": self.unread_dates.to_json(),
+            "arrival_order": dict(self.arrival_order),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run would do, from counting and from a sample."""
+
+    documents: int
+    unsigned: int
+    sampled: int
+    without_text: int
+    without_date: int
+    unread_dates: UnreadDates
+    fields: dict[str, str]
+    time_field: str | None
+    arrival_order: dict[str, str]
+    example: str = ""
+
+    def to_json(self) -> JSON:
+        return {
+            "documents": self.documents,
+            "to_do": self.unsigned,
+            "sampled": self.sampled,
+            "without_text": self.without_text,
+            "without_date": self.without_date,
+            "unread_dates": self.unread_dates.to_json(),
+            "fields": self.fields,
+            "time_field": self.time_field,
+            "arrival_order": self.arrival_order,
+            "example": self.example,
+        }
+
+
+class Backfill:
+    """One run over one index, or over one part of it."""
+
+    def __init__(
+        self,
+        deduplicator: Deduplicator,
+        plan: Plan,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        from esdedup.stores.cluster.store import ClusterStore
+
+        store = deduplicator.store
+        if not isinstance(store, ClusterStore):
+            raise StoreError(
+                "every article in an SQLite store is signed: there is nothing to do; to switch a "
+                "method on say --only METHOD"
+            )
+        if "id" in plan.fields:
+            raise InputError("the id of an article is its _id: --field id=… cannot be used here")
+        self._deduplicator = deduplicator
+        self._settings = deduplicator.settings
+        self.index: ExistingIndex = ExistingIndex(store)
+        self._plan = replace(plan, fields={**self.index.told_fields(), **plan.fields})
+        self._names = FieldMap(self._plan.fields)
+        self._mapped = self.index.mapped()
+        self._orders = self.index.orders(self._names.names("published"))
+        self._sleep = sleep
+        self._filters = self._time_filters()
+
+    # --- before a run --------------------------------------------------------------------------
+
+    def preview(self) -> Preview:
+        """Nothing is written."""
+        query = self._query()
+        sample: list[JSON] = []
+        for hits in self.pages(query):
+            sample += hits
+            if len(sample) >= _SAMPLE:
+                break
+        read = [self.document(hit) for hit in sample[:_SAMPLE]]
+        texts = [d for d in read if isinstance(d, Document)]
+        unread = UnreadDates()
+        for document in texts:
+            unread.add(document.id, document.unread_date)
+        return Preview(
+            documents=self.index.count(every_query()),
+            unsigned=self.index.count(query),
+            sampled=len(read),
+            without_text=len(read) - len(texts),
+            without_date=sum(d.published is None for d in texts),
+            unread_dates=unread,
+            fields=self._used_names(sample[:_SAMPLE]),
+            time_field=self._orders[0].time.name if self._orders[0].time else None,
+            arrival_order=self.arrival_order(),
+            example=next((d.reason for d in read if isinstance(d, Failure)), ""),
+        )
+
+    def arrival_order(self) -> dict[str, str]:
+        return self.index.without_time(self._names.names("published"))
+
+    @property
+    def _time(self) -> TimeField | None:
+        """The field that all articles are read in the order of, where there is one."""
+        return self._orders[0].time if len(self._orders) == 1 else None
+
+    def _used_names(self, hits: Sequence[JSON]) -> dict[str, str]:
+        """Which of the names each of our fields was found under, in this sample."""
+        found: dict[str, str] = {}
+        for ours in ("title", "text", "published", "lang", "url"):
+            for name in self._names.names(ours):
+                if any(bodies.at_path(source_of(hit), name) not in (None, "") for hit in hits):
+                    found[ours] = name
+                    break
+        return found
+
+    def _mapped_names(self) -> dict[str, list[str]]:
+        """Those of the names that the index has; the told ones whether mapped or not."""
+        found = {}
+        for ours in ("title", "text", "url", "source", "lang", "published"):
+            names = self._names.names(ours)
+            told = ours in self._plan.fields
+            if mapped := [name for name in names if told or name in self._mapped]:
+                found[ours] = mapped
+        return found
+
+    # --- a run ---------------------------------------------------------------------------------
+
+    def run(self) -> Iterator[Progress]:
+        """Batch by batch; stopping between two of them loses nothing."""
+        names = self._mapped_names()
+        if self._plan.fields or any(list(found) != [ours] for ours, found in names.items()):
+            self.index.record_names(self._plan.fields, names)
+        run = self._join_run()
+        progress = Progress(total=self._count(), arrival_order=self.arrival_order())
+        state = self._resume(run, progress)
+        yield from self._passes(run["started"], progress, state)
+        self._finish(run, state)
+
+    def catch_up(self) -> Iterator[Progress]:
+        """Only what has no place yet, seen first now; nothing is recorded."""
+        now = time.time_ns() // 1000
+        progress = Progress(total=self._count(), arrival_order=self.arrival_order())
+        yield from self._passes(now, progress, None)
+
+    def _passes(
+        self, first_seen: int, progress: Progress, state: JSON | None
+    ) -> Iterator[Progress]:
+        """Until a pass finds nothing: articles that come in meanwhile are taken as well."""
+        with Workers(1, prepare, self._settings) as pool:
+            for number in range(1, _MAX_PASSES + 1):
+                progress.passes = number
+                before = progress.done + progress.changed_meanwhile
+                everything = self._plan.restart and number == 1
+                position = state["position"] if state else None
+                for hits in self.pages(self._query(everything=everything, after=position)):
+                    wanted = [h for h in hits if everything or self._is_wanted(h, progress)]
+                    if wanted:
+                        started, at = time.monotonic(), datetime.now(UTC)
+                        self._batch(wanted, first_seen, pool, progress)
+                        if state is not None:
+                            place = _position(hits, self._time) if everything else None
+                            state |= {"at": at.isoformat(), "position": place}
+                            self._save(state, progress)
+                        yield progress
+                        self._wait(len(wanted), started)
+                self.index.store.refresh()
+                if progress.done + progress.changed_meanwhile == before and not everything:
+                    return
+
+    def _batch(
+        self,
+        hits: Sequence[JSON],
+        first_seen: int,
+        pool: Workers[Signed | Failure],
+        progress: Progress,
+    ) -> None:
+        store = self.index.store
+        mark = store.begin()
+        read = [self.document(hit) for hit in hits]
+        signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
+        pairs = list(zip(hits, signed, strict=True))
+        records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
+        failed = [self._failed(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
+        decided = [*self._deduplicator.place(records), *failed]
+        old = self._old_records(hits)
+        touched = self._deduplicator._touched_by_replacing(list(old.values()))
+        report = self.index.annotate_many(decided, set(old))
+        written = [r for r in decided if report.accepted(r.document.id)]
+        ids = {r.document.id for r in written}
+        # Written anew by another program, an original may have lost what its copies lean on.
+        touched |= store.followers(ids)
+        doubtful = ids
+        if store.undisturbed(mark):  # nobody else wrote meanwhile: what was decided holds
+            touched |= self._deduplicator._after_new(written)
+            doubtful = set()
+        relinked = self._deduplicator._settle(touched, doubtful)
+        self._count_roles(written, relinked, progress)
+        progress.failures.update(report.failures)
+        progress.changed_meanwhile += len(report.conflicts)
+        progress.total = max(progress.total, progress.done)
+
+    def _count_roles(
+        self, written: Sequence[Record], relinked: Mapping[str, Decision], progress: Progress
+    ) -> None:
+        ids = {r.document.id for r in written}
+        for record in written:
+            decision = relinked.get(record.document.id, record.decision)
+            progress.roles[decision.role] += 1
+            progress.unread_dates.add(record.document.id, record.document.unread_date)
+        progress.done += len(ids)
+        progress.relinked += len(set(relinked) - ids)
+
+    def _is_wanted(self, hit: JSON, progress: Progress) -> bool:
+        """Not what the server refused before, nor what was signed since the page was listed."""
+        dedup = ours_of(hit)
+        signed = dedup.get("format") == self._settings.fingerprint_of_format() and "group" in dedup
+        return not signed and hit["_id"] not in progress.failures
+
+    # --- documents -----------------------------------------------------------------------------
+
+    def document(self, hit: JSON) -> Document | Failure:
+        """The article under its `_id`, whatever its fields are called."""
+        own = {k: v for k, v in source_of(hit).items() if k not in ("dedup", "id")}
+        return to_document({**own, "id": hit["_id"]}, hit["_id"], self._names)
+
+    def _record(self, hit: JSON, signed: Signed, first_seen: int) -> Record:
+        id_ = hit["_id"]
+        first_seen = _first_seen(hit, first_seen)
+        undecided = Decision(id_, "original", id_, id_)
+        document = replace(signed.document, html=None)
+        order = self._deduplicator._order(document, signed.signature.words, first_seen)
+        return Record(document, signed.signature, order, first_seen, undecided, version_of(hit))
+
+    def _failed(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
+        """An own group, or a collapse would fold all articles without a text into one."""
+        id_ = hit["_id"]
+        first_seen = _first_seen(hit, first_seen)
+        own = {k: v for k, v in source_of(hit).items() if k != "dedup"}
+        published = moment(self._names.take(own, "published"))
+        return Record(
+            Document(id_),
+            empty_signature(self._settings),
+            self._deduplicator._order(Document(id_, published=published), 0, first_seen),
+            first_seen,
+            Decision(id_, "unprocessed", id_, id_, reason=failure.reason),
+            version_of(hit),
+        )
+
+    def _old_records(self, hits: Sequence[JSON]) -> dict[str, Record]:
+        """Documents that had a place before they are signed again."""
+        marked = [h["_id"] for h in hits if "moment" in ours_of(h)]
+        return self.index.store.get_many(marked) if marked else {}
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def _query(self, *, everything: bool = False, after: Any = None) -> JSON:
+        if not everything:
+            return unsigned_query(self._settings.fingerprint_of_format(), *self._filters)
+        filters = [*self._filters]
+        if self._time is not None and after is not None:
+            filters.append(_from_position(self._time, after))
+        return every_query(*filters)
+
+    def pages(self, query: JSON) -> Iterator[list[JSON]]:
+        ours = ["title", "text", "lang", "published", "url", "source"]
+        size = self._settings.batch
+        if not any(name in self._mapped for name in self._names.names("text")):
+            ours.append("html")
+            size = min(size, _PAGES_AT_ONCE)
+        if self._plan.throttle:  # short steps, not a burst every minute
+            size = max(1, min(size, round(self._plan.throttle)))
+        names = [name for field_ in ours for name in self._names.names(field_)]
+        # Anew for every pass: an index may have come with other types.
+        self._orders = self.index.orders(self._names.names("published"))
+        return self.index.pages(
+            query, size=size, source=[*names, "dedup"], orders=self._orders, part=self._plan.part
+        )
+
+    def _time_filters(self) -> list[JSON]:
+        plan = self._plan
+        if plan.since is None and plan.until is None:
+            return []
+        names = self._names.names("published")
+        others = self.index.other_types(names)
+        times = dict.fromkeys(order.time for order in self._orders if order.time is not None)
+        if others or not times:
+            found = "; ".join(f"in {index} {what}" for index, what in others.items())
+            raise InputError(
+                "--since and --until need a field of type date (looked for "
+                f"{', '.join(names)}{f'; {found}' if found else ''}); name it: "
+                "--field published=NAME"
+            )
+        ranges = [time.range(plan.since, plan.until) for time in times]
+        return [{"bool": {"should": ranges, "minimum_should_match": 1}}]
+
+    def _count(self) -> int:
+        """Of this part, roughly: a hash cuts evenly."""
+        whole = self.index.count(self._query(everything=self._plan.restart))
+        return round(whole / self._plan.part.of)
+
+    def _wait(self, documents: int, started: float) -> None:
+        if self._plan.throttle:
+            left = documents / self._plan.throttle - (time.monotonic() - started)
+            if left > 0:
+                self._sleep(left)
+
+    # --- the state of a run --------------------------------------------------------------------
+
+    @property
+    def _state_name(self) -> str:
+        return _state_name(self._plan.part)
+
+    def _join_run(self) -> JSON:
+        """The run that is under way, or a new one.
+
+        Its start is the moment of every article without a date, so that several slices, on
+        several machines, put the articles into one order.
+        """
+        wanted = {
+            "parts": self._plan.part.of,
+            "format": self._settings.fingerprint_of_format(),
+            "plan": self._plan.to_json(),
+        }
+        for _ in range(10):
+            old = self.index.read_state(_RUN)
+            if old is not None and self._is_under_way(old, wanted):
+                return old.values
+            values = {**wanted, "started": time.time_ns() // 1000, "finished": False}
+            if self.index.replace_state(_RUN, values, old):
+                return values
+        raise StoreError("another backfill keeps starting on this index; try again when it is done")
+
+    def _is_under_way(self, run: State, wanted: JSON) -> bool:
+        values = run.values
+        if values["finished"] or any(values[name] != wanted[name] for name in wanted):
+            return False
+        mine = self.index.read_state(self._state_name)
+        # Done here and asked to sign all again: that is the next run.
+        return not (self._plan.restart and _is_finished(mine, values))
+
+    def _resume(self, run: JSON, progress: Progress) -> JSON:
+        """The state of this part; a batch that was cut short is settled first."""
+        found = self.index.read_state(self._state_name)
+        if found is None or found.values["run"] != run["started"]:
+            state = {"run": run["started"], "at": datetime.now(UTC).isoformat(), "position": None}
+        else:
+            state = dict(found.values)
+            progress.resumed = not state["finished"]
+            since = datetime.fromisoformat(state["at"])
+            progress.relinked += len(settle_since(self._deduplicator, since))
+        self._save(state, progress)
+        return state
+
+    def _save(self, state: JSON, progress: Progress) -> None:
+        state |= {"finished": False, "documents": progress.done, "total": progress.total}
+        self.index.write_state(self._state_name, state)
+
+    def _finish(self, run: JSON, state: JSON) -> None:
+        self.index.write_state(self._state_name, {**state, "finished": True})
+        for number in range(1, self._plan.part.of + 1):
+            part = Part(number, self._plan.part.of)
+            if not _is_finished(self.index.read_state(_state_name(part)), run):
+                return
+        current = self.index.read_state(_RUN)
+        if current is not None and current.values["started"] == run["started"]:
+            self.index.replace_state(_RUN, {**run, "finished": True}, current)
+
+
+def settle_since(deduplicator: Deduplicator, since: datetime) -> dict[str, Decision]:
+    """Look again at every link written since then: a run may have died before it settled them."""
+    return deduplicator.sweep(since - OVERLAP)
+
+
+def sweep(
+    deduplicator: Deduplicator,
+    since: datetime,
+    *,
+    fields: Mapping[str, str] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Progress:
+    """Sign what came in by another route, and settle what a crash left half done.
+
+    An SQLite file writes whole batches or nothing, so there only the second is looked at.
+    """
+    progress = Progress()
+    if not deduplicator.store.serial:
+        deduplicator.store.refresh()
+        job = Backfill(deduplicator, Plan(fields=fields or {}))
+        progress.arrival_order = job.arrival_order()
+        for latest in job.catch_up():
+            progress = latest
+            if stopped():
+                return progress
+    progress.relinked += len(settle_since(deduplicator, since))
+    return progress
+
+
+def _is_finished(state: State | None, run: JSON) -> bool:
+    if state is None or state.values["run"] != run["started"]:
+        return False
+    return bool(state.values["finished"])
+
+
+def _state_name(part: Part) -> str:
+    return f"part-{part.number}-of-{part.of}"
+
+
+def _first_seen(hit: JSON, otherwise: int) -> int:
+    """Arrival is a fact: it stays when an article is signed again."""
+    known = ours_of(hit).get("first_seen")
+    return known if isinstance(known, int) else otherwise
+
+
+def _position(hits: Iterable[JSON], time_field: TimeField | None) -> JSON | None:
+    """How far a run that signs everything again has come."""
+    if time_field is None or time_field.type == "date_nanos":  # its sort values are no dates
+        return None
+    *_, last = hits
+    value = last["sort"][0]
+    # Without a date the engines sort by the largest or smallest number there is.
+    dated = isinstance(value, str) or (value is not None and abs(value) < 1 << 62)
+    return {"value": value if dated else None}
+
+
+def _from_position(time_field: TimeField, position: JSON) -> JSON:
+    """From there on, the same moment included; then everything without a date."""
+    missing: JSON = {"bool": {"must_not": [{"exists": {"field": time_field.name}}]}}
+    if position["value"] is None:
+        return missing
+    bounds: JSON = {"gte": position["value"]}
+    if time_field.type == "date":
+        bounds["format"] = "epoch_millis"
+    dated: JSON = {"range": {time_field.name: bounds}}
+    return {"bool": {"should": [dated, missing], "minimum_should_match": 1}}

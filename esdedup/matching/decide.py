@@ -1,0 +1,198 @@
+"""Candidates and settings to a decision, with all its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from esdedup.matching.constraints import NOTHING_HEARD, SAID, Heard
+from esdedup.matching.verify import alike, verify
+from esdedup.methods import METHODS
+from esdedup.model import Candidate, Decision, Evidence, Order, Role, Signature
+from esdedup.settings import Settings
+
+# Of those that people keep apart from a document, as many are shown with its decision.
+_KEPT_REFUSALS = 2
+
+
+def decide(
+    id_: str,
+    signature: Signature,
+    candidates: Sequence[Candidate],
+    settings: Settings,
+    heard: Heard = NOTHING_HEARD,
+) -> Decision:
+    """Verify the best few candidates; a duplicate goes before an update, before an original.
+
+    The candidates are documents that come before this one, of the kind that `settings.attract`
+    names. The most central match tells the story. A duplicate joins the group of its most central
+    match there; one that is a copy of the group's leader, and yet far from it, becomes a branch.
+    An update opens a group of its own, after the latest article it updates, so that a chain of
+    updates reads 12 -> 17 -> 23. What people said (`heard`) goes before all that is measured.
+    """
+    if not candidates and heard.joins is None:  # most documents
+        return Decision(id_, "original", id_, id_)
+    found = mutual(signature, candidates, settings)
+    refused: tuple[Evidence, ...] = ()
+    if heard.apart:
+        near = list(found)
+        found = iter([c for c in near if c.link.group not in heard.apart])
+        refused = tuple(
+            heard.evidence_apart(c.link.group, c.id, c.shared)
+            for c in near
+            if c.link.group in heard.apart
+        )
+    best = _best(found, settings)
+    checked = [(c, verify(c.id, c.signature, signature, settings, found_by=c.shared)) for c in best]
+    verdicts = {candidate.id: evidence.verdict for candidate, evidence in checked}
+    # What updates an original does not become its copy by way of a copy that was cut before the
+    # count that changed.
+    matches = [
+        (candidate, evidence)
+        for candidate, evidence in checked
+        if evidence.verdict == "update"
+        or (
+            evidence.verdict == "duplicate"
+            and not (
+                candidate.link.branch
+                and verdicts.get(candidate.link.group) == "update"
+                and not heard.corrections.leads_part(candidate.id, candidate.link)
+            )
+        )
+    ]
+    if heard.joins is not None:
+        link = heard.joins[1]
+        said = heard.evidence_joined()
+        joined = _decision(id_, "duplicate", link.group, link.story, said, checked, branch=True)
+        return replace(joined, method=SAID)
+    if settings.attract == "branches" and matches:
+        story = _most_central(matches)[0].link.story
+        matches = [pair for pair in matches if pair[0].link.story == story]
+    duplicates = [pair for pair in matches if pair[1].verdict == "duplicate"]
+    if duplicates:
+        central = settings.attract == "branches"
+        chosen, evidence = _most_central(duplicates) if central else min(duplicates, key=_closest)
+        link = chosen.link
+        is_direct = verdicts.get(link.group) == "duplicate" or (
+            heard.corrections.leads_part(chosen.id, link)
+        )
+        branch = is_direct and _is_far(evidence, settings)
+        return _decision(id_, "duplicate", link.group, link.story, evidence, checked, branch=branch)
+    if matches:
+        chosen, evidence = max(matches, key=_latest_leader)
+        return _decision(id_, "update", id_, chosen.link.story, evidence, checked)
+    return Decision(
+        id=id_,
+        role="original",
+        group=id_,
+        story=id_,
+        evidence=(*refused[:_KEPT_REFUSALS], *(evidence for _, evidence in checked)),
+        reason=refused[0].reason if refused else "",
+    )
+
+
+def mutual(
+    signature: Signature, candidates: Sequence[Candidate], settings: Settings
+) -> Iterator[Candidate]:
+    """Candidates that this document finds and that would find it.
+
+    Where a method stores fewer keys than it asks with, one of two documents may find the other
+    and not be found by it. Settling has to find the pair from both sides, or groups would depend
+    on the order of arrival. The papers' online way settles nothing and takes what it finds.
+    """
+    if not signature.kept or settings.attract == "all":
+        yield from candidates
+        return
+    hot = frozenset(settings.hot_keys)
+    own = {name: frozenset(signature.keys.get(name, ())) - hot for name in signature.kept}
+    for candidate in candidates:
+        shared = dict(candidate.shared)
+        for name in own.keys() & shared.keys():
+            kept = candidate.signature.kept.get(name, "")
+            meeting = own[name].intersection(METHODS[name].asked(kept, settings))
+            if len(meeting) < METHODS[name].needed(settings):
+                del shared[name]
+        if shared:
+            yield candidate.sharing(shared)
+
+
+def _decision(
+    id_: str,
+    role: Role,
+    group: str,
+    story: str,
+    chosen: Evidence,
+    checked: Sequence[tuple[Candidate, Evidence]],
+    *,
+    branch: bool = False,
+) -> Decision:
+    others = [e for _, e in checked if e is not chosen]
+    return Decision(
+        id=id_,
+        role=role,
+        group=group,
+        story=story,
+        score=chosen.overlap,
+        method="+".join(chosen.found_by),
+        reason=chosen.reason,
+        evidence=(chosen, *others),
+        branch=branch,
+    )
+
+
+def _most_shared(candidate: Candidate) -> tuple[int, tuple[int, str]]:
+    """Most collisions first, then the earliest."""
+    return -sum(candidate.shared.values()), candidate.order
+
+
+def _best(candidates: Iterable[Candidate], settings: Settings) -> list[Candidate]:
+    """The best few, and of branches among them also their originals, where these were found."""
+    ranked = sorted(candidates, key=_most_shared)[: settings.ranked_candidates]
+    best = ranked[: settings.verified_candidates]
+    groups = {c.link.group for c in best if c.link.branch}
+    return [*best, *(c for c in ranked[settings.verified_candidates :] if c.id in groups)]
+
+
+def _is_far(closest: Evidence, settings: Settings) -> bool:
+    """Copies cut or rewritten this much have copies of their own that the original would miss.
+
+    Nearly equal copies add nothing, however many there are. A copy of a branch is no branch, so
+    that a chain of small steps ends at the second.
+    """
+    return settings.attract == "branches" and 2 * _closeness(closest) < settings.branch_below
+
+
+def _latest_leader(pair: tuple[Candidate, Evidence]) -> tuple[bool, Order]:
+    """A copy that was cut says less of what changed than its original."""
+    return not pair[0].link.branch, pair[0].order
+
+
+def _most_central(
+    matches: Sequence[tuple[Candidate, Evidence]],
+) -> tuple[Candidate, Evidence]:
+    """Of several matches the one that the others speak for, each by how close it is itself.
+
+    Look-alike stories share a paragraph or a page here and there: one article that is nearest by
+    chance must not outweigh several of another story. Of two matches it is always the closest.
+    """
+    if len(matches) == 1:
+        return matches[0]
+    ranked = sorted(matches, key=_closest)
+    if len(ranked) < 3:
+        return ranked[0]
+    weights = np.array([_closeness(evidence) ** 3 for _, evidence in ranked])
+    likeness = alike([candidate.signature for candidate, _ in ranked])
+    return ranked[int(np.argmax((likeness @ weights).round(6)))]
+
+
+def _closeness(evidence: Evidence) -> float:
+    """Half the harmonic mean of both sides' shares: a short text is contained in many, and the
+    copy of few."""
+    new, old = evidence.of_new, evidence.of_old
+    return new * old / (new + old)
+
+
+def _closest(pair: tuple[Candidate, Evidence]) -> tuple[float, tuple[int, str]]:
+    return -_closeness(pair[1]), pair[0].order

@@ -1,0 +1,456 @@
+"""The shared vocabulary: what flows between the stages, as frozen dataclasses with a JSON form."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from esdedup.errors import DocumentError
+from esdedup.features.numbers import NumberChange, NumberContext, WrittenNumbers, written
+from esdedup.model.encoding import TOO_DEEP, is_too_deep
+
+Role = Literal["original", "duplicate", "update", "unprocessed"]
+JSON = dict[str, Any]
+Hashes32 = NDArray[np.uint32]
+
+# An id travels as Elasticsearch `_id`, which takes at most 512 bytes.
+MAX_ID_BYTES = 512
+
+# What is said of a document whose fields are deeper than `encoding.MAX_DEPTH`.
+NESTED = f"a field is {TOO_DEEP}; flatten it or leave it out"
+
+_DOCUMENT_FIELDS = ("id", "title", "text", "url", "source", "lang", "published", "html")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One article as it came in.
+
+    `text` is the body, or `html` the page that it is still to be extracted from. `published`
+    without a time zone is UTC; `lang` is a code (`tr`), guessed where it is missing; `extra` holds
+    all other fields, which are kept with the article and are at most 200 levels deep. An id has at
+    most 512 bytes.
+    """
+
+    id: str
+    title: str = ""
+    text: str = ""
+    url: str | None = None
+    source: str | None = None
+    lang: str | None = None
+    published: datetime | None = None
+    html: bytes | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_id(self.id)
+        for name in ("title", "text", "url", "source", "lang"):
+            value = getattr(self, name)
+            if value and (clean := well_formed(value)) is not value:
+                object.__setattr__(self, name, clean)
+        if self.extra:
+            if is_too_deep(dict(self.extra)):
+                raise DocumentError(self.id, NESTED)
+            object.__setattr__(self, "extra", _well_formed_values(self.extra))
+        if self.published is not None and self.published.tzinfo is None:
+            object.__setattr__(self, "published", parse_time(self.published))
+
+    def __reduce__(self) -> tuple[Callable[..., Document], tuple[Any, ...]]:
+        """Sent between processes as plain values: half the cost of sending the object."""
+        values = (self.id, self.title, self.text, self.url, self.source, self.lang)
+        return Document, (*values, self.published, self.html, self.extra)
+
+    @property
+    def unread_date(self) -> str | None:
+        """A date that the readers could not read, as it was written; None where there is none."""
+        written = self.extra.get("published_raw") if self.published is None else None
+        return None if written is None else str(written)[:100]
+
+    def to_json(self) -> JSON:
+        """Fields that are set, extra fields beside them, dates as ISO 8601."""
+        out: JSON = {"id": self.id, "title": self.title, "text": self.text}
+        for name in ("url", "source", "lang"):
+            if (value := getattr(self, name)) is not None:
+                out[name] = value
+        if self.published is not None:
+            out["published"] = iso(self.published)
+        if self.html is not None:
+            out["html"] = base64.b64encode(self.html).decode("ascii")
+        return {**self.extra, **out} if self.extra else out
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """The reverse of `to_json`; unknown fields are kept in `extra`."""
+        html = raw.get("html")
+        return cls(
+            id=str(raw["id"]),
+            title=raw.get("title") or "",
+            text=raw.get("text") or "",
+            url=raw.get("url"),
+            source=raw.get("source"),
+            lang=raw.get("lang"),
+            published=parse_time(raw.get("published")),
+            html=base64.b64decode(html) if html is not None else None,
+            extra={k: v for k, v in raw.items() if k not in _DOCUMENT_FIELDS},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that could not become a signed document: an entry of the quarantine.
+
+    `where` is the file and line, or the page; `final` tells that another try cannot succeed;
+    `document` is what is known of it, kept so that it can be tried again.
+    """
+
+    id: str
+    where: str
+    reason: str
+    final: bool = False
+    document: Document | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("id", "where", "reason"):  # file names need not be UTF-8
+            object.__setattr__(self, name, well_formed(getattr(self, name)))
+
+    def to_json(self) -> JSON:
+        return {"id": self.id, "where": self.where, "reason": self.reason, "final": self.final}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """What the methods computed from one document; verification needs nothing else of it.
+
+    `keys` are the retrievable strings of each method; `shingles` the 32-bit n-gram hashes in
+    text order, as far as verification reads them; `words` the length of the signed text. `kept`
+    has, of methods that store fewer keys than a document asks with, what these are made from.
+    """
+
+    format: str
+    keys: Mapping[str, tuple[str, ...]]
+    shingles: Hashes32
+    words: int
+    exact: str
+    numbers: Sequence[NumberContext] = ()
+    lang: str | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> JSON:
+        return {
+            "format": self.format,
+            "keys": {method: list(keys) for method, keys in self.keys.items()},
+            **({"kept": dict(self.kept)} if self.kept else {}),
+            "shingles": base64.b64encode(pack(self.shingles)).decode("ascii"),
+            "words": self.words,
+            "exact": self.exact,
+            "numbers": [n.to_json() for n in self.numbers],
+            "lang": self.lang,
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(
+            format=raw["format"],
+            keys={method: tuple(keys) for method, keys in raw["keys"].items()},
+            shingles=unpack(base64.b64decode(raw["shingles"])),
+            words=raw["words"],
+            exact=raw["exact"],
+            numbers=tuple(NumberContext.from_json(n) for n in raw["numbers"]),
+            lang=raw["lang"],
+            kept=raw.get("kept", {}),
+        )
+
+    def __reduce__(self) -> tuple[Callable[..., Signature], tuple[Any, ...]]:
+        """Sent between processes as plain values: a third of the cost of sending the objects."""
+        shingles, numbers = pack(self.shingles), written(self.numbers)
+        values = (self.format, self.keys, shingles, self.words, self.exact, numbers)
+        return _received, (*values, self.lang, self.kept)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Signature) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
+
+
+def _received(
+    format_: str,
+    keys: Mapping[str, tuple[str, ...]],
+    shingles: bytes,
+    words: int,
+    digest: str,
+    numbers: str,
+    lang: str | None,
+    kept: Mapping[str, str],
+) -> Signature:
+    counts = WrittenNumbers(numbers)
+    return Signature(format_, keys, unpack(shingles), words, digest, counts, lang, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A document's place: its group, the story the group belongs to, and its role in them."""
+
+    role: Role
+    group: str
+    story: str
+    parent: str | None = None  # the article this one was verified against
+    branch: bool = False  # a copy far enough from its original to attract copies of its own
+
+    @property
+    def canonical(self) -> bool:
+        """Whether the document leads its group."""
+        return self.role != "duplicate"
+
+    @property
+    def attracts(self) -> bool:
+        """Whether later documents are compared with this one."""
+        return self.canonical or self.branch
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Why two documents are, or are not, one story: measures beside the thresholds they met.
+
+    `other` is the earlier one; `found_by` has the shared keys of each method. `overlap` is the
+    value of `measure`; `of_new` and `of_old` are the shares of each text that the other one has.
+    `reason` tells of an update whether `numbers` or `names` changed or the text was `extended`;
+    `numbers` has what changed, names too.
+    """
+
+    other: str
+    found_by: Mapping[str, int] = field(default_factory=dict)
+    measure: str = ""
+    overlap: float = 0.0
+    of_new: float = 0.0
+    of_old: float = 0.0
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    verdict: Literal["duplicate", "update", "different"] = "different"
+    reason: str = ""
+    numbers: tuple[NumberChange, ...] = ()
+
+    def to_json(self) -> JSON:
+        return {
+            "other": self.other,
+            "found_by": dict(self.found_by),
+            "measure": self.measure,
+            "overlap": round(self.overlap, 4),
+            "of_new": round(self.of_new, 4),
+            "of_old": round(self.of_old, 4),
+            "thresholds": dict(self.thresholds),
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "numbers": [[c.old, c.new, c.context] for c in self.numbers],
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(**{**raw, "numbers": tuple(NumberChange(*c) for c in raw["numbers"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A stored document that shares keys, with what verification needs of it."""
+
+    id: str
+    shared: Mapping[str, int]
+    signature: Signature
+    order: Order
+    link: Link
+
+    def sharing(self, shared: Mapping[str, int]) -> Candidate:
+        """The same document, as one with which other keys are shared."""
+        return Candidate(self.id, shared, self.signature, self.order, self.link)
+
+    def to_json(self) -> JSON:
+        return {
+            "id": self.id,
+            "shared": dict(self.shared),
+            "signature": self.signature.to_json(),
+            "order": list(self.order),
+            "link": asdict(self.link),
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(
+            id=raw["id"],
+            shared=raw["shared"],
+            signature=Signature.from_json(raw["signature"]),
+            order=(raw["order"][0], raw["order"][1]),
+            link=Link(**raw["link"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict on one document, with its evidence; the runner-ups come after the first.
+
+    `role` is original, duplicate, update or unprocessed; `group` the id of the original whose
+    copies it is among, `story` that of the first group of a chain of updates.
+    """
+
+    id: str
+    role: Role
+    group: str
+    story: str
+    score: float = 0.0
+    method: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    reason: str = ""
+    branch: bool = False  # see `Link`
+
+    @property
+    def link(self) -> Link:
+        """The document's place: role, group, story, and what it was verified against."""
+        # Without evidence only where somebody else wrote the role; `doctor` finds it.
+        linked = self.role in ("duplicate", "update") and bool(self.evidence)
+        parent = self.evidence[0].other if linked else None
+        return Link(self.role, self.group, self.story, parent, self.branch)
+
+    def to_json(self) -> JSON:
+        return {
+            "id": self.id,
+            "role": self.role,
+            "group": self.group,
+            "story": self.story,
+            "score": round(self.score, 4),
+            "method": self.method,
+            "reason": self.reason,
+            "branch": self.branch,
+            "evidence": [e.to_json() for e in self.evidence],
+        }
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        return cls(**{**raw, "evidence": tuple(Evidence.from_json(e) for e in raw["evidence"])})
+
+
+def well_formed(text: str) -> str:
+    """The text itself, or with U+FFFD for halves of surrogate pairs, which no store can hold."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def _well_formed_values(value: Any) -> Any:
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, Mapping):
+        return {_well_formed_values(k): _well_formed_values(v) for k, v in value.items()}
+    return [_well_formed_values(v) for v in value] if isinstance(value, list) else value
+
+
+def without_deep(fields: Mapping[str, Any]) -> JSON:
+    """Stored fields without those that other programs nested too deeply for us."""
+    return {name: value for name, value in fields.items() if not is_too_deep([value])}
+
+
+def _check_id(id_: str) -> None:
+    if not id_:
+        raise DocumentError("(no id)", "the id is empty; leave it out to have one made")
+    # Mended, two ids could become one.
+    if well_formed(id_) is not id_:
+        raise DocumentError(
+            well_formed(id_)[:40],
+            "the id holds half of a surrogate pair, which is no character; give another one or "
+            "leave it out to have one made",
+        )
+    if len(id_.encode()) > MAX_ID_BYTES:
+        raise DocumentError(
+            f"{id_[:40]}…",
+            f"the id is longer than {MAX_ID_BYTES} bytes, the limit of the search engines; "
+            "give a shorter one or leave it out to have one made",
+        )
+
+
+# The total order of documents: (place, then id). A place is a rank and a time (microseconds since
+# 1970 of published, else first seen) in one number, the rank first; rank 0 leaves the time.
+Order = tuple[int, str]
+
+# Times from 1684 to 2255 have a number of their own inside a rank.
+_TIME_BITS = 54
+_HALF = 1 << (_TIME_BITS - 1)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400_000_000
+
+
+def order_of(published: datetime | None, first_seen: int, id_: str) -> Order:
+    """Published, unless it is missing or more than a day ahead of its arrival; then first seen.
+
+    A date in the future is a mistake of the page: trusting it would make every copy of the
+    article older than its original.
+    """
+    if published is None or (moment := microseconds(published)) > first_seen + _DAY:
+        return first_seen, id_
+    return moment, id_
+
+
+def place_of(rank: int, time: int) -> int:
+    if not -_HALF <= time < _HALF:
+        time = max(-_HALF, min(time, _HALF - 1))
+    return (rank << _TIME_BITS) + time
+
+
+def rank_of(place: int) -> int:
+    return (place + _HALF) >> _TIME_BITS
+
+
+def time_of(place: int) -> int:
+    return place - (rank_of(place) << _TIME_BITS)
+
+
+def microseconds(moment: datetime) -> int:
+    """Since 1970, without the rounding of a float."""
+    delta = moment - _EPOCH
+    return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
+
+
+def parse_time(value: object) -> datetime | None:
+    """ISO 8601, seconds or milliseconds since 1970, or a datetime; naive times are UTC."""
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool):
+        raise ValueError(f"not a time: {value!r}")
+    if isinstance(value, int | float):
+        return datetime.fromtimestamp(value / 1000 if abs(value) >= 1e11 else value, UTC)
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+_PACKED = np.dtype("<u4")
+
+
+def pack(hashes: Hashes32) -> bytes:
+    """Little-endian 32-bit words, in text order."""
+    return hashes.astype(_PACKED, copy=False).tobytes()
+
+
+def unpack(blob: bytes) -> Hashes32:
+    return np.frombuffer(blob, _PACKED).astype(np.uint32, copy=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Topic:
+    """What an article is about, its weightiest terms: hashes in rising order, weights of length
+    1."""
+
+    terms: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+
+
+NO_TOPIC = Topic(np.zeros(0, np.uint64), np.zeros(0, np.float32))

@@ -1,0 +1,130 @@
+"""An explanation as one HTML page: nothing to load, no script, everything escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from esdedup.model import Document, iso
+from esdedup.stores import Record
+from esdedup.stories.diff import Span
+from esdedup.stories.explain import Explanation
+
+_STYLE = """
+body { font: 16px/1.6 Georgia, serif; max-width: 54em; margin: 2em auto; padding: 0 1em;
+       color: #1a1a1a; background: #fff; }
+h1 { font-size: 1.3em; line-height: 1.3; } h2 { font-size: 1em; margin-top: 2em; }
+table { border-collapse: collapse; font: 14px/1.5 system-ui, sans-serif; }
+th, td { text-align: left; padding: .2em 1.2em .2em 0; border-bottom: 1px solid #ddd; }
+.meta, .legend { font: 14px/1.5 system-ui, sans-serif; color: #555; }
+.text { white-space: pre-wrap; overflow-wrap: anywhere; }
+.equal { color: #555; } del { background: #fbd5d5; } ins { background: #cfeccf; }
+ins, del { text-decoration: none; } del { text-decoration: line-through; }
+.moved { background: #d6e4fb; }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6e6e6; background: #161616; } .equal, .meta, .legend { color: #a0a0a0; }
+  th, td { border-color: #333; } del { background: #5a2626; } ins { background: #234a23; }
+  .moved { background: #26405f; } }
+"""
+
+
+def page(explanation: Explanation) -> str:
+    """The whole page."""
+    title = _escaped(explanation.rule)
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        # Texts of others are on this page: it may load and run nothing.
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'\">",
+        f"<title>{title}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{title}</h1>",
+        *(_article(n, r.document, r.decision.role) for n, r in _both(explanation)),
+        "<h2>Measures</h2>",
+        _table(_measures(explanation)),
+        *_numbers(explanation),
+        *_runner_up(explanation),
+        "<h2>Both texts, word by word</h2>",
+        '<p class="legend"><span class="equal">in both</span> · <del>only in the old one</del> · '
+        '<ins>only in the new one</ins> · <span class="moved">moved</span></p>',
+        f'<div class="text" dir="auto">{"".join(map(_span, explanation.spans))}</div>',
+    ]
+    if explanation.cut:
+        parts.append('<p class="meta">Longer texts are compared up to here.</p>')
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def _both(explanation: Explanation) -> list[tuple[str, Record]]:
+    return [("old", explanation.old), ("new", explanation.new)]
+
+
+def _article(name: str, document: Document, role: str) -> str:
+    published = iso(document.published) if document.published else "no date"
+    about = " · ".join(
+        _escaped(value) for value in (name, role, document.source or "no source", published)
+    )
+    headline = _escaped(document.title or document.text[:120] or document.id)
+    details = f'<span class="meta">{about}<br>{_escaped(document.id)}</span>'
+    return f"<p><b>{headline}</b><br>{details}</p>"
+
+
+def _measures(explanation: Explanation) -> Iterable[tuple[str, str, str]]:
+    for keys in explanation.keys:
+        yield f"{keys.method} keys shared", f"{keys.shared} of {keys.of}", f"at least {keys.needed}"
+    evidence = explanation.evidence
+    limit = evidence.thresholds.get("min_overlap")
+    above = f"above {limit:g}" if limit is not None else ""
+    yield f"overlap ({evidence.measure})", f"{evidence.overlap:.3f}", above
+    yield "shared part of the old text", f"{evidence.of_old:.3f}", ""
+    yield "shared part of the new text", f"{evidence.of_new:.3f}", ""
+    for measured in explanation.measures:
+        yield measured.method, measured.says, ""
+    if explanation.names:
+        yield "names in both", ", ".join(explanation.names), ""
+
+
+def _table(rows: Iterable[tuple[str, ...]]) -> str:
+    lines = ["<tr><th>measure</th><th>value</th><th>threshold</th></tr>"]
+    lines += [f"<tr>{''.join(f'<td>{_escaped(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _numbers(explanation: Explanation) -> list[str]:
+    changes = explanation.evidence.numbers
+    if not changes:
+        return []
+    lines = "".join(f"<li>{_escaped(str(change))}</li>" for change in changes)
+    return ["<h2>Counts that changed</h2>", f"<ul>{lines}</ul>"]
+
+
+def _runner_up(explanation: Explanation) -> list[str]:
+    runner_up = explanation.runner_up
+    if runner_up is None:
+        return []
+    lost = f"{_escaped(runner_up.other)}: {_escaped(runner_up.why)}"
+    return ["<h2>Runner-up</h2>", f"<p>{lost}</p>"]
+
+
+def _span(span: Span) -> str:
+    if span.kind == "equal":
+        return f'<span class="equal">{_escaped(span.new)}</span>'
+    if span.kind == "moved":
+        return f'<span class="moved">{_escaped(span.new)}</span>'
+    old = f"<del>{_escaped(span.old)}</del>" if span.old else ""
+    new = f"<ins>{_escaped(span.new)}</ins>" if span.new else ""
+    return old + (" " if old and new and not span.old[-1:].isspace() else "") + new
+
+
+def _escaped(text: str) -> str:
+    """Also what HTML cannot hold at all: controls, and characters that turn the text around."""
+    shown = "".join(
+        "\N{REPLACEMENT CHARACTER}"
+        if (ord(c) < 32 and c not in "\t\n\r") or ord(c) in _TURNING or 127 <= ord(c) < 160
+        else c
+        for c in text
+    )
+    return escape(shown, quote=True)
+
+
+_TURNING = frozenset([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
