@@ -45,11 +45,11 @@ test: $(DEV)  ## the whole test suite
 	$(BIN)/python -m pytest -n 2 -m "not servers"
 	$(BIN)/python -m pytest -n 3 --dist loadgroup -m servers
 
-check: $(DEV)  ## format, lint, types, docs and requirements/ in step with code
+check: $(DEV)  ## format, lint, types, layers, docs and requirements/ in step with code
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_requirements.py
+	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py tests/test_requirements.py
 
 coverage: $(DEV)  ## the whole suite, with the lines of esdedup/ that it runs: at least 92 %
 	$(BIN)/python -m pytest -q -n 2 -m "not servers" --cov --cov-report=

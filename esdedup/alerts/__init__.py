@@ -1,1 +1,1 @@
-"""."""
+"""Watches that report each new finding once: events, protected texts, feeds."""

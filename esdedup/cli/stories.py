@@ -42,10 +42,10 @@ from esdedup.cli.searching import record_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from esdedup.alerts.event_watch import EventWatch
     from esdedup.settings import Settings
     from esdedup.stores import Store
     from esdedup.stories.events import Event
-    from esdedup.stories.events.history import EventWatch
     from esdedup.stories.events.report import Report
     from esdedup.stories.similar import Similar, SimilarNews
     from esdedup.stories.timeline import Mention, Story, Version
@@ -353,7 +353,7 @@ def _watch(
     set_: list[str] | None,
 ) -> None:
     from esdedup.alerts.checkpoint import Checkpoint, Output
-    from esdedup.stories.events.history import EventWatch
+    from esdedup.alerts.event_watch import EventWatch
 
     kept = Checkpoint(str(checkpoint), f"events of {shown_store(store)}")
     try:

@@ -1,1 +1,1 @@
-"""."""
+"""From files and pages to signed documents."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esdedup.errors import DocumentError
-from esdedup.features.numbers import NumberChange, NumberContext, WrittenNumbers, written
 from esdedup.model.encoding import TOO_DEEP, is_too_deep
+from esdedup.model.numbers import NumberChange, NumberContext, WrittenNumbers, written
 
 Role = Literal["original", "duplicate", "update", "unprocessed"]
 JSON = dict[str, Any]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from esdedup.features.numbers import NumberChange
 from esdedup.model import JSON, Document, Evidence, iso
+from esdedup.model.numbers import NumberChange
 from esdedup.model.queries import By, Mode
 
 
@@ -82,7 +82,8 @@ class StoryHit:
     matched: bool | None = True
     matched_by: tuple[str, ...] = ()
     update: Update | None = None
-    words: str | None = field(default=None, repr=False)
+    # The words of a text around the first that the query names.
+    excerpt: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -93,9 +94,7 @@ class StoryHit:
     @cached_property
     def snippet(self) -> str:
         """A few words around the first that the query names; empty for a search without words."""
-        from esdedup.text.fulltext import snippet  # the stores use this module
-
-        return snippet(self.document.text, self.words) if self.words else ""
+        return self.excerpt(self.document.text) if self.excerpt else ""
 
     def to_json(self) -> JSON:
         out: JSON = {

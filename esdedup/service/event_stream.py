@@ -12,12 +12,12 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from esdedup.alerts.checkpoint import Checkpoint, Output
+from esdedup.alerts.event_watch import EventWatch
 from esdedup.errors import EsdedupError
 from esdedup.model import JSON
 from esdedup.service.responses import encoded
 from esdedup.settings import Settings
 from esdedup.stores import open_store
-from esdedup.stories.events.history import EventWatch
 
 _log = logging.getLogger("esdedup.service")
 # Changes kept for a listener who is slow.

@@ -71,7 +71,7 @@ class Settings(Fields):
         """With the statistics in a file, in the version that the file has now; "" for none."""
         if not os.fspath(file):
             return replace(self, words_file="", words_version="")
-        from esdedup.text.statistics.file import version_of
+        from esdedup.settings.word_file import version_of
 
         return replace(self, words_file=os.fspath(file), words_version=version_of(file))
 

@@ -1,1 +1,1 @@
-"""."""
+"""Words, sentences, hashes and word statistics."""

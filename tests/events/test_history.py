@@ -13,13 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from esdedup.alerts.checkpoint import Checkpoint, Output
+from esdedup.alerts.event_watch import EventWatch
 from esdedup.cli import app
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from esdedup.stories.events import Event
-from esdedup.stories.events.history import EventWatch, events
+from esdedup.stories.events.history import events
 from esdedup.stories.events.report import report
 from tests.newsdesk import ferry_stories, story
 from tests.stores.conftest import new_index

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
+from esdedup.alerts.event_watch import EventWatch, Looked
 from esdedup.service.keys import add_key
 from esdedup.settings import Settings
 from esdedup.stores import Store
-from esdedup.stories.events.history import EventWatch, Looked
 from tests.newsdesk import ferry_stories
 from tests.service.conftest import BRIDGE, FERRY, Running, Start
 from tests.waiting import PATIENCE, wait_until

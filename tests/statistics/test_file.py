@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from esdedup.errors import InputError
+from esdedup.settings.word_file import FORMAT, version_of
 from esdedup.text.statistics.corpus import Statistics
 from esdedup.text.statistics.countmin import Shape
-from esdedup.text.statistics.file import FORMAT, read, version_of, write
+from esdedup.text.statistics.file import read, write
 from tests.statistics.corpus import article, counted, of_counted, same
 
 

@@ -15,12 +15,13 @@ from esdedup import Deduplicator, Document, Settings
 from esdedup.errors import InputError, SettingsError, SettingsMismatch
 from esdedup.ingest.sign import sign_many
 from esdedup.methods import imatch, phrases, simhash
+from esdedup.settings.word_file import version_of
 from esdedup.stores import open_store
 from esdedup.text.batch import Batch
 from esdedup.text.statistics import check, statistics_of
 from esdedup.text.statistics.corpus import Statistics, keys_in_language
 from esdedup.text.statistics.countmin import estimates
-from esdedup.text.statistics.file import version_of, write
+from esdedup.text.statistics.file import write
 from esdedup.text.words import term
 from tests.methods import reference
 from tests.statistics.corpus import ALONSO, FOOTER, PLAIN, article, counted

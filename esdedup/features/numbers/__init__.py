@@ -14,11 +14,12 @@ fractions, ratios "1/5", phone numbers, identifiers, version and list numbers, n
 
 from __future__ import annotations
 
-from esdedup.features.numbers.changes import NumberChange, changed_numbers
+from esdedup.features.numbers.changes import changed_numbers
 from esdedup.features.numbers.facts import changed, stated
-from esdedup.features.numbers.finding import NumberContext, number_contexts
-from esdedup.features.numbers.lazy import UnreadNumbers, WrittenNumbers, written
+from esdedup.features.numbers.finding import number_contexts
+from esdedup.features.numbers.lazy import UnreadNumbers
 from esdedup.features.numbers.names import changed_names, name_contexts
+from esdedup.model.numbers import NumberChange, NumberContext, WrittenNumbers, written
 
 __all__ = [
     "NumberChange",

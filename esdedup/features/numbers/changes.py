@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
-from esdedup.features.numbers.finding import NumberContext
 from esdedup.features.numbers.languages import words
 from esdedup.features.numbers.reading import scaled
 from esdedup.features.numbers.rules import MONEY, PERCENT
-
-
-@dataclass(frozen=True, slots=True)
-class NumberChange:
-    """A count that changed, with the words of the new text that locate it."""
-
-    old: str
-    new: str
-    context: str
-
-    def __str__(self) -> str:
-        return f"{self.old} -> {self.new} {self.context}".rstrip()
-
+from esdedup.model.numbers import NumberChange, NumberContext
 
 # Letters of a word that are compared: endings change with the sentence ("kişi", "kişinin";
 # "killed", "killing"). Measured on SpotSigs, 4 raises no more alarms than 5.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esdedup.features.numbers.changes import NumberChange, changed_numbers
-from esdedup.features.numbers.finding import NumberContext, number_contexts
+from esdedup.features.numbers.changes import changed_numbers
+from esdedup.features.numbers.finding import number_contexts
 from esdedup.features.numbers.names import NAME, changed_names, name_contexts
+from esdedup.model.numbers import NumberChange, NumberContext
 
 
 def stated(text: str, lang: str | None) -> tuple[NumberContext, ...]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from typing import NamedTuple
 
 from esdedup.features.numbers.chunks import NO_NUMBER, Reading
 from esdedup.features.numbers.context import (
@@ -29,6 +27,7 @@ from esdedup.features.numbers.rules import (
     is_part_of_something,
     kind_after,
 )
+from esdedup.model.numbers import NumberContext
 
 # A page with more numbers is a table; bounds memory on hostile input.
 MAX_NUMBERS = 2000
@@ -36,28 +35,6 @@ MAX_NUMBERS = 2000
 
 # As a row of a store is read: without looking whether it has four values.
 _new = tuple.__new__
-
-
-class NumberContext(NamedTuple):
-    """One count: its normalised value, its kind, and the content words around it.
-
-    A tuple, since a dozen come with every article: they travel between processes and into a
-    store several times as fast as objects with attributes.
-    """
-
-    value: str
-    kind: str
-    before: str
-    after: str
-
-    def to_json(self) -> list[str]:
-        """The compact form for storage: [value, kind, before, after]."""
-        return list(self)
-
-    @classmethod
-    def from_json(cls, row: Sequence[str]) -> NumberContext:
-        """Read back what `to_json` wrote."""
-        return _new(cls, row)
 
 
 # Hard-wrapped text: a line that goes on in lower case is not a new paragraph.

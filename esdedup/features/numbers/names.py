@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from esdedup.features.numbers.changes import NumberChange, stem
+from esdedup.features.numbers.changes import stem
 from esdedup.features.numbers.context import WINDOW, chunks_before, surroundings_of
-from esdedup.features.numbers.finding import NumberContext, primary_language
+from esdedup.features.numbers.finding import primary_language
 from esdedup.features.numbers.languages import MONTHS, words
+from esdedup.model.numbers import NumberChange, NumberContext
 
 NAME = "name"
 

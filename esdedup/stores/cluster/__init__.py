@@ -1,1 +1,1 @@
-"""."""
+"""The store on Elasticsearch or OpenSearch."""

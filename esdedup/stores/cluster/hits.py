@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 from esdedup.model import JSON, Evidence
@@ -13,6 +14,7 @@ from esdedup.model.queries import By, Mode, Options
 from esdedup.model.results import StoryHit, Update
 from esdedup.stores.cluster import requests as bodies
 from esdedup.stores.cluster import search_requests as requests
+from esdedup.text.fulltext import snippet
 
 # Of each hit of a page, the first and last moment of the articles that may be folded into it.
 Bounds = Sequence[tuple[int, int]]
@@ -187,7 +189,7 @@ def hit_of(finder: Asking, hit: JSON, words: str | None, copies: int | None = No
         score=hit.get("_score"),
         copies=copies,
         update=update_of(dedup) if role == "update" else None,
-        words=words,
+        excerpt=partial(snippet, query=words) if words else None,
         raw=hit,
     )
 

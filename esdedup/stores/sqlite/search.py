@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from esdedup.errors import QueryError
@@ -23,7 +24,7 @@ from esdedup.model.results import (
     Update,
 )
 from esdedup.stores import Record
-from esdedup.text.fulltext import match_expression
+from esdedup.text.fulltext import match_expression, snippet
 
 _SIZE = 10
 _MANY_SECTIONS = 20
@@ -434,7 +435,7 @@ def _hit(record: Record, score: float | None, words: str | None) -> StoryHit:
         read=lambda: record.document,
         score=score,
         update=Update.from_evidence(link.role, record.decision.evidence),
-        words=words,
+        excerpt=partial(snippet, query=words) if words else None,
     )
 
 

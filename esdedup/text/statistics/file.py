@@ -5,27 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from esdedup.errors import InputError
+from esdedup.settings.word_file import DESCRIPTION, FORMAT, PROGRAM, Array, broken, open_archive
 from esdedup.text.statistics.corpus import LanguageCounts, Statistics
 from esdedup.text.statistics.countmin import Exact, Shape
 
-# Raised when the same corpus gives other numbers, or the same numbers mean something else.
-FORMAT = 1
-_PROGRAM = "esdedup words"
 _DIGITS = 12
-_DESCRIPTION = "description"
 _TABLES = ("phrases", "site_pages", "site_stories", "sample_keys", "sample_counts")
-
-Array = NDArray[Any]
 
 
 def write(statistics: Statistics, file: str | os.PathLike[str]) -> str:
@@ -37,7 +29,7 @@ def write(statistics: Statistics, file: str | os.PathLike[str]) -> str:
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as stream:
-            packed = {_DESCRIPTION: np.frombuffer(text.encode(), np.uint8), **arrays}
+            packed = {DESCRIPTION: np.frombuffer(text.encode(), np.uint8), **arrays}
             np.savez_compressed(stream, allow_pickle=False, **packed)
             stream.flush()
             os.fsync(stream.fileno())
@@ -51,75 +43,20 @@ def write(statistics: Statistics, file: str | os.PathLike[str]) -> str:
 
 def read(file: str | os.PathLike[str]) -> Statistics:
     """Refused unless its content is what its version says."""
-    description, arrays = _opened(file, whole=True)
+    description, arrays = open_archive(file, whole=True)
     version = description.pop("version")
     try:
         statistics = _put_together(description, arrays, version)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise _broken(file, f"{type(error).__name__}: {error}") from error
+        raise broken(file, f"{type(error).__name__}: {error}") from error
     if _version(description, arrays) != version:
-        raise _broken(file, f"its content is not that of version {version}")
+        raise broken(file, f"its content is not that of version {version}")
     return statistics
-
-
-def version_of(file: str | os.PathLike[str]) -> str:
-    """What the file says of itself, without reading the rest."""
-    return str(_opened(file, whole=False)[0]["version"])
-
-
-def _opened(
-    file: str | os.PathLike[str], *, whole: bool
-) -> tuple[dict[str, Any], dict[str, Array]]:
-    try:
-        with Path(file).open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile) or _DESCRIPTION not in archive:
-                raise _foreign(file)
-            description = json.loads(archive[_DESCRIPTION].tobytes())
-            _check_ours(file, description)
-            names = [name for name in archive.files if name != _DESCRIPTION] if whole else []
-            return description, {name: archive[name] for name in names}
-    except OSError as error:
-        if error.errno is None:  # numpy's own, of a file that is something else
-            raise _foreign(file) from error
-        raise InputError(
-            f"{file}: the statistics cannot be read: {error.strerror}; `esdedup words build` "
-            "makes them"
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise _broken(file, str(error)) from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise _foreign(file) from error
-
-
-def _check_ours(file: str | os.PathLike[str], description: Any) -> None:
-    if not isinstance(description, dict) or description.get("program") != _PROGRAM:
-        raise _foreign(file)
-    if description.get("format") != FORMAT:
-        raise InputError(
-            f"{file}: statistics of format {description.get('format')}, and this is an esdedup "
-            f"that reads format {FORMAT}; build them anew with `esdedup words build`, or use the "
-            "esdedup that made them"
-        )
-    if not isinstance(description.get("version"), str):
-        raise _broken(file, "it names no version")
-
-
-def _foreign(file: str | os.PathLike[str]) -> InputError:
-    return InputError(
-        f"{file}: no statistics of `esdedup words build`, or not whole; give the file that it wrote"
-    )
-
-
-def _broken(file: str | os.PathLike[str], why: str) -> InputError:
-    return InputError(
-        f"{file}: the statistics are damaged ({why}); copy the file again, or build it anew with "
-        "`esdedup words build`"
-    )
 
 
 def _taken_apart(statistics: Statistics) -> tuple[dict[str, Any], dict[str, Array]]:
     description = {
-        "program": _PROGRAM,
+        "program": PROGRAM,
         "format": FORMAT,
         "phrase_words": statistics.phrase_words,
         "sampled": statistics.sample.limit,
