@@ -321,7 +321,7 @@ def test_the_architecture_is_that_of_the_tree() -> None:
     assert {name for name in folders if f"`{name}/`" not in headings} == set()
     files = {
         str(p.relative_to(base))
-        for base in (ROOT, ROOT / "esdedup", *(ROOT / "esdedup").glob("*/"))
+        for base in (ROOT, *(ROOT / "esdedup").glob("**/"))
         for p in base.glob("**/*.py")
     }
     named = set(re.findall(r"`([\w/]+\.py)`", text))

@@ -10,7 +10,7 @@ Leaders attract, and branches: copies of a leader that are far from it (`decide`
 rests on earlier documents alone, there is one answer. `settle` computes it for every document
 that may be wrong and hands on what a change touches, until nothing is left: when a document that
 attracts, or did, gets another place, later documents that share keys with it are looked at again,
-and its members when it ceases to lead. What people said (`corrections`) comes in the same way: it
+and its members when it ceases to lead. What people said (`constraints`) comes in the same way: it
 rests on earlier documents, and who it names together with a document is looked at with it.
 
 A document without any keys keeps the place it has (`retention` takes keys of old groups away, as

@@ -1,7 +1,7 @@
 """Documents on their way in: signed, decided, given our fields. What a batch needs, no HTTP.
 
 An operation becomes a change of one line of the bulk, or stays as it is. Signing and deciding are
-those of every other writer; see `linking` for why what is decided here may be settled later.
+those of every other writer; see `reconcile` for why what is decided here may be settled later.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Detection for one caller and one configured pattern, and the settling behind it.
+"""Detection for one tenant and one configured pattern, and the reconciliation behind it.
 
-A write is decided on what searches show and on what this desk wrote since the last refresh, as a
-`stream` does. Once in a while, with no write under way, a stretch ends: where the sequence numbers
-tell that nobody else wrote, what was decided holds, and only what it touched is settled; otherwise
-all that was written is. Nothing rests on the memory of a desk: what it did not settle, `esdedup
-sweep` does, by the time that every link carries.
+A write is decided on what searches show and on what this session wrote since the last refresh, as
+in a `pipelined` stream. From time to time, with no write under way, an epoch ends. If the sequence
+numbers show that nobody else wrote, the decisions hold, and only the affected documents are
+reconciled; otherwise all written documents are. Nothing depends on the memory of a session: what
+it did not reconcile, `esdedup sweep` does, by the time that every link carries.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Signatures hold all that verification reads, so no text is read or signed again. The right place of
 a document depends on the documents before it alone; one pass along the order therefore gives the
-fixed point of `linking`, before anything is written.
+fixed point of `reconcile`, before anything is written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A person's word on groups: always the same, never the same, this one is the original.
 
-What people say enters the fixed point of `linking` as a property of documents, like their texts:
+What people say enters the fixed point of `reconcile` as a property of documents, like their texts:
 
     parts      documents that are said to be the same, directly or by way of others. Its first
                document finds its place by itself; the others are in the group of the first, and

@@ -1,7 +1,7 @@
 """The store on Elasticsearch or OpenSearch: one class, the same bodies for both.
 
 A written document is seen by searches only after a refresh, and several writers work at once.
-So links are settled after the write (`linking.settle`), every change of a link compares the
+So links are settled after the write (`reconcile.settle`), every change of a link compares the
 version it was decided on, and nothing rests on what one worker has in memory.
 """
 
@@ -146,7 +146,7 @@ class ClusterStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """A cluster has none; what stands in for it is `linking.settle`."""
+        """A cluster has none; what stands in for it is `reconcile.settle`."""
         yield
 
     def refresh(self) -> None:
