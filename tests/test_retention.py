@@ -11,7 +11,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import settle
+from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import InputError
 from esdedup.maintenance.curation import forget, merge, split
 from esdedup.maintenance.retention import Expired, Rule, expire
@@ -80,7 +80,7 @@ def test_without_keys_everything_keeps_its_place(
         assert {i for i, r in records.items() if not r.signature.keys} >= frozen
         after = links_of(deduplicator, documents)
         assert {i: after[i] for i in frozen} == {i: before[i] for i in frozen}
-        settle(deduplicator.store, list(before), list(before))
+        reconcile(deduplicator.store, list(before), list(before))
         assert links_of(deduplicator, documents) == after
         assert_invariants(deduplicator, documents)
         assert run(deduplicator, Rule(CUT, keys_only=True)).documents == 0

@@ -11,12 +11,11 @@ and adds the candidates among pending records: decided, but not visible to searc
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from esdedup.ingest.sign import Signed
 from esdedup.matching.constraints import NOTHING_SAID, Corrections, Heard, heard
 from esdedup.matching.decide import decide
-from esdedup.model import Candidate, Decision, Document, Link, Order
+from esdedup.model import Candidate, Decision, Link, Order
 from esdedup.settings import Settings
 from esdedup.stores import Probe, Record
 from esdedup.stores.key_index import KeyIndex
@@ -96,15 +95,3 @@ def decide_alone(
         [record], [query], [candidates], settings, constraints=constraints, positions=positions
     ).records
     return placed.decision
-
-
-def undecided(signed: Signed, order: Order, first_seen: int) -> Record:
-    """A record with the decision of a document that matches nothing."""
-    document, id_ = without_page(signed.document), signed.document.id
-    original = Decision(id_, "original", id_, id_)
-    return Record(document, signed.signature, order, first_seen, original)
-
-
-def without_page(document: Document) -> Document:
-    """The document as it is stored: its text, not the page it was extracted from."""
-    return document if document.html is None else replace(document, html=None)

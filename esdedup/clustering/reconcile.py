@@ -94,7 +94,9 @@ def probes_of(records: Iterable[Record], settings: Settings) -> list[Probe]:
     ]
 
 
-def settle(store: Store, dirty: Iterable[str], forced: Iterable[str] = ()) -> dict[str, Decision]:
+def reconcile(
+    store: Store, dirty: Iterable[str], forced: Iterable[str] = ()
+) -> dict[str, Decision]:
     """Bring every dirty document, and what its change touches, to its right place.
 
     `forced` documents hand on to their neighbours although their link did not change: they were

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.place import PendingIndex, undecided
+from esdedup.clustering.place import PendingIndex
 from esdedup.clustering.reconcile import Questions
+from esdedup.clustering.records import undecided
 from esdedup.errors import InputError, SettingsError
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.matching.verify import verify

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal
 
-from esdedup.clustering.deduplicator import Deduplicator, empty_signature
+from esdedup.clustering.records import RecordBuilder
 from esdedup.gateway import bulk
 from esdedup.gateway.bulk import Operation
 from esdedup.ingest.readers.dates import moment
 from esdedup.ingest.readers.records import FieldMap, to_document
 from esdedup.ingest.sign import Signed
-from esdedup.model import JSON, Decision, Document, Failure, iso
+from esdedup.model import JSON, Document, Failure, iso
 from esdedup.model.encoding import encoded
 from esdedup.stores import Record
 from esdedup.stores.cluster import requests as bodies
@@ -138,23 +138,16 @@ def old_record(hit: JSON) -> Record | None:
 
 
 def record_of(
-    deduplicator: Deduplicator, draft: Draft, signed: Signed | Failure, names: FieldMap
+    builder: RecordBuilder, draft: Draft, signed: Signed | Failure, names: FieldMap
 ) -> Record:
-    """Not decided yet; of an article without a text a place of its own, for good."""
+    """Not decided yet; an article that could not be signed stays an original of its own."""
     if isinstance(signed, Signed):
-        there = {signed.document.id: draft.old} if draft.old else {}
-        (record,) = deduplicator._records([signed], there)
+        (record,) = builder.build([signed], {draft.id: draft.old} if draft.old else {})
         return record
-    first_seen = draft.old.first_seen if draft.old else deduplicator._clock.now()
     own = {k: v for k, v in draft.source.items() if k != "dedup"}
-    published = moment(names.take(own, "published"))
-    return Record(
-        Document(draft.id),
-        empty_signature(deduplicator.settings),
-        deduplicator._order(Document(draft.id, published=published), 0, first_seen),
-        first_seen,
-        Decision(draft.id, "unprocessed", draft.id, draft.id, reason=signed.reason),
-    )
+    document = Document(draft.id, published=moment(names.take(own, "published")))
+    first_seen = draft.old.first_seen if draft.old else None
+    return builder.build_unprocessed(document, first_seen, signed.reason)
 
 
 def changed_lines(

@@ -19,8 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.place import PendingIndex, place
-from esdedup.clustering.reconcile import probes_of
+from esdedup.clustering.epoch import Epoch
 from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
 from esdedup.gateway import enriching
 from esdedup.gateway.bulk import Operation
@@ -39,27 +38,22 @@ log = logging.getLogger("esdedup.gateway")
 
 # How long an index is trusted to have our fields: it may be deleted and made anew by others.
 _TRUSTED_SECONDS = 1.0
-# A stretch waits so long for writes that are under way; then it ends as a doubtful one.
+# An epoch waits so long for writes under way; then it ends as one that must be rechecked.
 _QUIET_SECONDS = 10.0
-# While writes go on a stretch lasts so many documents, which are kept in memory, or so many
+# While writes go on an epoch lasts so many documents, which are kept in memory, or so many
 # seconds: its end costs a refresh.
-LONGEST_STRETCH = 4_000
+LONGEST_EPOCH = 4_000
 LONGEST_SECONDS = 5.0
 
 
 @dataclass(slots=True)
-class _Stretch:
-    """What was written since the last refresh, and who has to be looked at because of it."""
+class _SessionEpoch(Epoch):
+    """An epoch whose writes are sent by clients, and counted when the cluster has answered."""
 
-    mark: Any
-    pending: PendingIndex = field(default_factory=PendingIndex)
-    ids: set[str] = field(default_factory=set)
-    touched: set[str] = field(default_factory=set)
     replaced: dict[str, Record] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)
+    deleted: set[str] = field(default_factory=set)
     to_verify: dict[str, str] = field(default_factory=dict)
     operations: int = 0
-    is_doubtful: bool = False
     began: float = field(default_factory=time.monotonic)
 
 
@@ -86,7 +80,7 @@ class Desk:
         self._is_closing = False
         self._trusted: dict[str, float] = {}
         self._unsigned_since: datetime | None = None
-        self._stretch = _Stretch(store.begin())
+        self._epoch = _SessionEpoch.begin(store)
         self.used = time.monotonic()
 
     def _record_names(self, told: Mapping[str, str]) -> None:
@@ -120,7 +114,7 @@ class Desk:
         """The lines to send instead; `alone` is a request of one document."""
         plan = prepared.plan
         records = [
-            enriching.record_of(self.deduplicator, draft, item, self._names)
+            enriching.record_of(self.deduplicator.writer.builder, draft, item, self._names)
             for draft, item in zip(plan.drafts, prepared.signed, strict=True)
         ]
         with self._deciding:
@@ -152,35 +146,23 @@ class Desk:
 
     def _place(self, records: Sequence[Record], plan: enriching.Plan) -> list[Record]:
         """The records, those that could be processed with their decisions."""
-        stretch = self._stretch
-        # What people said of a document by its id is heard when it is settled.
+        epoch = self._epoch
+        # Constraints on a written document take effect when it is reconciled.
         named = self.store.corrections.named
         is_repeated = len(plan.ids) < len(records)
-        stretch.is_doubtful |= is_repeated or not plan.ids.isdisjoint(
-            stretch.pending.records.keys() | named
+        epoch.must_recheck |= is_repeated or not plan.ids.isdisjoint(
+            epoch.pending.records.keys() | named
         )
         signed = [(i, r) for i, r in enumerate(records) if r.decision.role != "unprocessed"]
         signed.sort(key=lambda pair: pair[1].order)
-        ordered = [record for _, record in signed]
-        queries = probes_of(ordered, self.settings)
-        placement = place(
-            ordered,
-            queries,
-            self.store.candidates_many(queries),
-            self.settings,
-            pending=stretch.pending,
-            constraints=self.store.corrections,
-        )
-        stretch.touched |= placement.affected
-        if placement.representatives:
-            stretch.touched |= self.store.later(placement.representatives)
-        stretch.ids |= plan.ids
-        stretch.gone |= plan.gone
-        stretch.to_verify |= plan.to_verify
+        placed = epoch.place([record for _, record in signed])
+        epoch.written |= plan.ids
+        epoch.deleted |= plan.gone
+        epoch.to_verify |= plan.to_verify
         for old in plan.replaced:
-            stretch.replaced.setdefault(old.document.id, old)
+            epoch.replaced.setdefault(old.document.id, old)
         decided = list(records)
-        for (i, _), record in zip(signed, placement.records, strict=True):
+        for (i, _), record in zip(signed, placed, strict=True):
             decided[i] = record
         return decided
 
@@ -207,8 +189,8 @@ class Desk:
         with self._state:
             self._under_way -= 1
             self.used = time.monotonic()
-            self._stretch.operations += operations
-            self._stretch.is_doubtful |= doubtful
+            self._epoch.operations += operations
+            self._epoch.must_recheck |= doubtful
             self._state.notify_all()
 
     # --- the mapping -------------------------------------------------------------------------
@@ -233,67 +215,65 @@ class Desk:
     # --- settling ----------------------------------------------------------------------------
 
     def is_due(self, idle_seconds: float) -> bool:
-        """Whether the stretch is to end: nothing was written for a while, or it is long enough."""
+        """Whether the epoch is to end: nothing was written for a while, or it is long enough."""
         now = time.monotonic()
         is_idle = not self._under_way and now - self.used >= idle_seconds
-        stretch = self._stretch
-        is_long = len(stretch.ids) >= LONGEST_STRETCH or now - stretch.began >= LONGEST_SECONDS
+        epoch = self._epoch
+        is_long = len(epoch.written) >= LONGEST_EPOCH or now - epoch.began >= LONGEST_SECONDS
         return bool(self.waiting) and (is_idle or is_long)
 
     @property
     def waiting(self) -> int:
         """Documents that settling has not looked at."""
-        stretch = self._stretch
-        count = len(stretch.ids) + len(stretch.gone) + len(stretch.to_verify)
+        epoch = self._epoch
+        count = len(epoch.written) + len(epoch.deleted) + len(epoch.to_verify)
         return count + (self._unsigned_since is not None)
 
     def settle(self) -> None:
-        """End the stretch: see whether what was decided holds, mend what it touched."""
+        """End the epoch: see whether its decisions hold, and reconcile what it affected."""
         with self._quiet() as is_quiet:
-            stretch = self._stretch
-            self.store.note_written(stretch.operations)
-            stretch.operations = 0
-            doubtful = stretch.is_doubtful or not is_quiet
-            holds = not doubtful and self.store.undisturbed(stretch.mark)
+            epoch = self._epoch
+            self.store.note_written(epoch.operations)
+            epoch.operations = 0
+            epoch.must_recheck |= not is_quiet
+            holds = epoch.holds()
             if holds:
                 # Pending until the refresh is done: writes do not wait for it.
-                self._stretch = _Stretch(self.store.marked(), stretch.pending)
-                earlier = list(stretch.pending.records.values())
+                self._epoch = _SessionEpoch(self.store, self.store.marked(), epoch.pending)
+                earlier = list(epoch.pending.records.values())
             else:
-                self._stretch = _Stretch(self.store.begin(), is_doubtful=not is_quiet)
+                self._epoch = _SessionEpoch.begin(self.store)
+                self._epoch.must_recheck = not is_quiet
             unsigned, self._unsigned_since = self._unsigned_since, None
         try:
             if holds:
                 self._show(earlier)
-            changed = self._mend(stretch, holds)
+            changed = self._reconcile(epoch, holds=holds)
             if unsigned is not None:
                 changed |= self._sign_unsigned(unsigned)
         except (StoreError, KeyError):
-            self._take_back(stretch, unsigned)
+            self._take_back(epoch, unsigned)
             raise
         if changed:  # what was decided meanwhile may rest on a link that is another now
-            self._stretch.is_doubtful = True
+            self._epoch.must_recheck = True
 
     def _show(self, earlier: Sequence[Record]) -> None:
-        """Make what the stretch before wrote visible to searches: it is pending no more."""
+        """Make what the epoch before wrote visible to searches: it is pending no more."""
         self.store.refresh()
         with self._deciding:
             self.store.forget()
-            pending = self._stretch.pending
+            pending = self._epoch.pending
             for record in earlier:
                 if pending.records.get(record.document.id) is record:
                     pending.discard(record.document.id)
 
-    def _mend(self, stretch: _Stretch, holds: bool) -> bool:
-        touched = set(stretch.touched)
-        if replaced := [*stretch.replaced.values()]:
-            touched |= self.deduplicator._touched_by_replacing(replaced)
-        if left := stretch.gone | set(stretch.replaced):
-            touched |= self.store.followers(left)
-        touched -= stretch.gone
-        written = () if holds else stretch.ids
-        changed = bool(self.deduplicator._settle(touched, written))
-        return self._verify(stretch.to_verify) or changed
+    def _reconcile(self, epoch: _SessionEpoch, *, holds: bool) -> bool:
+        if epoch.replaced:
+            epoch.replace(list(epoch.replaced.values()))
+        if gone := epoch.deleted | set(epoch.replaced):
+            epoch.affected |= self.store.followers(gone)
+        changed = bool(epoch.reconcile(holds=holds))
+        return self._verify(epoch.to_verify) or changed
 
     def _verify(self, updated: Mapping[str, str]) -> bool:
         """Partial updates are merged by the cluster: sign again where it made another text."""
@@ -314,24 +294,25 @@ class Desk:
         swept = sweep(self.deduplicator, since, fields=self.fields)
         return bool(swept.done or swept.relinked)
 
-    def _take_back(self, stretch: _Stretch, unsigned: datetime | None) -> None:
-        """Settling failed: all of it is tried again with the next stretch."""
+    def _take_back(self, epoch: _SessionEpoch, unsigned: datetime | None) -> None:
+        """Reconciliation failed: all of it is tried again with the next epoch."""
         with self._state:
-            new = self._stretch
-            new.ids |= stretch.ids
-            new.touched |= stretch.touched
-            new.gone |= stretch.gone
-            new.to_verify |= stretch.to_verify
-            new.replaced |= stretch.replaced
-            new.is_doubtful = True
+            new = self._epoch
+            new.written |= epoch.written
+            new.affected |= epoch.affected
+            new.deleted |= epoch.deleted
+            new.to_verify |= epoch.to_verify
+            new.replaced |= epoch.replaced
+            new.must_recheck = True
             self._unsigned_since = unsigned or self._unsigned_since
 
     def forget(self) -> int:
-        """Give up settling what waits; returns how much that was."""
+        """Give up reconciling what waits; returns how much that was."""
         with self._state:
-            count, self._stretch.ids, self._stretch.touched = self.waiting, set(), set()
-            self._stretch.gone, self._stretch.to_verify = set(), {}
-            self._stretch.replaced, self._unsigned_since = {}, None
+            count, epoch = self.waiting, self._epoch
+            epoch.written, epoch.affected, epoch.deleted = set(), set(), set()
+            epoch.to_verify, epoch.replaced = {}, {}
+            self._unsigned_since = None
         return count
 
     @contextmanager

@@ -20,12 +20,12 @@ log = logging.getLogger("esdedup.gateway")
 
 # Callers whose desks are kept open; the one that was idle longest is closed for a new one.
 _MOST_DESKS = 64
-# Settling that failed is tried so often, with the next stretches; then it is left to `sweep`.
+# Reconciliation that failed is tried so often, with the next epochs; then it is left to `sweep`.
 _TRIES = 5
 
 
 class Newsroom:
-    """Opens desks, and ends their stretches in a thread of its own."""
+    """Opens sessions, and ends their epochs in a thread of its own."""
 
     def __init__(
         self,

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from esdedup.clustering.deduplicator import Deduplicator, empty_signature
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.epoch import Epoch
+from esdedup.clustering.records import undecided
 from esdedup.errors import InputError, StoreError
 from esdedup.ingest.readers.dates import UnreadDates, moment
 from esdedup.ingest.readers.records import FieldMap, to_document
@@ -150,6 +152,7 @@ class Backfill:
         if "id" in plan.fields:
             raise InputError("the id of an article is its _id: --field id=… cannot be used here")
         self._deduplicator = deduplicator
+        self._builder = deduplicator.writer.builder
         self._settings = deduplicator.settings
         self.index: ExistingIndex = ExistingIndex(store)
         self._plan = replace(plan, fields={**self.index.told_fields(), **plan.fields})
@@ -267,25 +270,21 @@ class Backfill:
         progress: Progress,
     ) -> None:
         store = self.index.store
-        mark = store.begin()
+        epoch = Epoch.begin(store)
         read = [self.document(hit) for hit in hits]
         signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
         pairs = list(zip(hits, signed, strict=True))
         records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
         failed = [self._failed(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
-        decided = [*self._deduplicator.place(records), *failed]
+        decided = [*epoch.place(records), *failed]
         old = self._old_records(hits)
-        touched = self._deduplicator._touched_by_replacing(list(old.values()))
+        epoch.replace(list(old.values()))
         report = self.index.annotate_many(decided, set(old))
         written = [r for r in decided if report.accepted(r.document.id)]
-        ids = {r.document.id for r in written}
-        # Written anew by another program, an original may have lost what its copies lean on.
-        touched |= store.followers(ids)
-        doubtful = ids
-        if store.undisturbed(mark):  # nobody else wrote meanwhile: what was decided holds
-            touched |= self._deduplicator._after_new(written)
-            doubtful = set()
-        relinked = self._deduplicator._settle(touched, doubtful)
+        epoch.written = {r.document.id for r in written}
+        # Another program may have replaced an original that copies depend on.
+        epoch.affected |= store.followers(epoch.written)
+        relinked = epoch.reconcile()
         self._count_roles(written, relinked, progress)
         progress.failures.update(report.failures)
         progress.changed_meanwhile += len(report.conflicts)
@@ -316,27 +315,18 @@ class Backfill:
         return to_document({**own, "id": hit["_id"]}, hit["_id"], self._names)
 
     def _record(self, hit: JSON, signed: Signed, first_seen: int) -> Record:
-        id_ = hit["_id"]
         first_seen = _first_seen(hit, first_seen)
-        undecided = Decision(id_, "original", id_, id_)
-        document = replace(signed.document, html=None)
-        order = self._deduplicator._order(document, signed.signature.words, first_seen)
-        return Record(document, signed.signature, order, first_seen, undecided, version_of(hit))
+        order = self._builder.order(signed.document, signed.signature.words, first_seen)
+        return replace(undecided(signed, order, first_seen), version=version_of(hit))
 
     def _failed(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
         """An own group, or a collapse would fold all articles without a text into one."""
-        id_ = hit["_id"]
-        first_seen = _first_seen(hit, first_seen)
         own = {k: v for k, v in source_of(hit).items() if k != "dedup"}
         published = moment(self._names.take(own, "published"))
-        return Record(
-            Document(id_),
-            empty_signature(self._settings),
-            self._deduplicator._order(Document(id_, published=published), 0, first_seen),
-            first_seen,
-            Decision(id_, "unprocessed", id_, id_, reason=failure.reason),
-            version_of(hit),
+        record = self._builder.build_unprocessed(
+            Document(hit["_id"], published=published), _first_seen(hit, first_seen), failure.reason
         )
+        return replace(record, version=version_of(hit))
 
     def _old_records(self, hits: Sequence[JSON]) -> dict[str, Record]:
         """Documents that had a place before they are signed again."""

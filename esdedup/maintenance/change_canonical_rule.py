@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import settle
+from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import StoreError
 from esdedup.maintenance.rethreshold import Change, Progress, _silent, all_records, changes_of
 from esdedup.matching.canonical_order import order_for
@@ -115,7 +115,7 @@ def _write(store: Store, moved: Sequence[Record], found: Sequence[Change]) -> No
         fresh = store.get_many(ids[start : start + _BATCH])
         store.link_many([(record, decisions[id_]) for id_, record in fresh.items()])
     # On a cluster what others did meanwhile; in a transaction nothing is left to do.
-    settle(store, ids, ids)
+    reconcile(store, ids, ids)
 
 
 def _parts(records: Sequence[Record]) -> list[Sequence[Record]]:

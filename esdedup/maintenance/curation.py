@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import settle
+from esdedup.clustering.epoch import dependents_of
+from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import Contradiction, InputError, StoreError, UnknownDocument
 from esdedup.matching.canonical_order import order_for
 from esdedup.matching.constraints import Correction, Corrections, Kind
@@ -194,7 +195,7 @@ def _change(
         named = {id_ for _, ids, _ in new for id_ in ids}
         dirty = named | was.others(named) | now.others(named)
         dirty |= _move_pinned(deduplicator, named)
-        changed = settle(store, dirty, forced=dirty)
+        changed = reconcile(store, dirty, forced=dirty)
     store.refresh()
     return changed
 
@@ -211,7 +212,7 @@ def _move_pinned(deduplicator: Deduplicator, ids: set[str]) -> set[str]:
                 moved.append((record, replace(record, order=order)))
         if not moved:
             return touched
-        touched |= deduplicator._touched_by_replacing([record for record, _ in moved])
+        touched |= dependents_of(store, [record for record, _ in moved])
         store.rewrite_many([record for _, record in moved])
         store.refresh()
     raise StoreError("others keep changing the same articles; run the command again")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import settle
+from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import SettingsError, StoreError
 from esdedup.ingest.sign import Signed, check_settings, prepare
 from esdedup.ingest.workers import Workers
@@ -162,7 +162,7 @@ class SwitchOn:
             for start in range(0, len(ids), size):
                 part = ids[start : start + size]
                 with store.transaction():
-                    progress.relinked += len(settle(store, part, forced=part))
+                    progress.relinked += len(reconcile(store, part, forced=part))
                     self._added.save({**state, "after": part[-1]})
                 yield progress
         self._added.save(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import settle
+from esdedup.clustering.reconcile import reconcile
 from esdedup.maintenance.backfill import Backfill, Plan
 from esdedup.model import Decision, Document
 from esdedup.stores import Record
@@ -58,7 +58,7 @@ def _relink(deduplicator: Deduplicator) -> list[str]:
         if not broken:
             return []
         records = store.get_many(broken)
-        changed = settle(store, broken, broken)
+        changed = reconcile(store, broken, broken)
         same = [_as_decided(r) for id_, r in store.get_many(records).items() if id_ not in changed]
         store.link_many(same)
         store.refresh()

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.epoch import dependents_of
+from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import InputError
 from esdedup.model import JSON, microseconds
 from esdedup.model.queries import By
@@ -93,13 +95,13 @@ def _expire(deduplicator: Deduplicator, ids: Sequence[str], rule: Rule, done: Ex
     with store.transaction():
         store.begin()
         there = store.get_many(ids)
-        touched = deduplicator._touched_by_replacing(list(there.values())) - set(ids)
+        touched = dependents_of(store, list(there.values())) - set(ids)
         conflicts = store.rewrite_many([_keyless(r) for r in there.values()]).conflicts
         while conflicts:  # another writer was quicker: what is there now
             again = store.get_many(conflicts)
             conflicts = store.rewrite_many([_keyless(r) for r in again.values()]).conflicts
         # Articles of other groups that had these among those they were compared with.
-        deduplicator._settle(touched)
+        reconcile(store, touched)
     store.refresh()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from esdedup.clustering.place import PendingIndex, place
-from esdedup.clustering.reconcile import is_keyless, probes_of, settle
+from esdedup.clustering.reconcile import is_keyless, probes_of, reconcile
 from esdedup.errors import StoreError
 from esdedup.matching.constraints import Heard
 from esdedup.model import JSON, Decision, Link, Order
@@ -88,7 +88,7 @@ def rethreshold(store: Store, progress: Progress = _silent) -> list[Change]:
         ids = {change.decision.id for change in found}
         report = store.link_many([(change.record, change.decision) for change in found])
         if store.settings.attract != "all":
-            settle(store, ids, ids)
+            reconcile(store, ids, ids)
         elif report.conflicts:
             raise StoreError(
                 f"{len(report.conflicts)} documents were changed by another writer meanwhile; run "

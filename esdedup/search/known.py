@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esdedup.clustering.place import decide_alone, undecided
+from esdedup.clustering.place import decide_alone
 from esdedup.clustering.reconcile import Questions
+from esdedup.clustering.records import undecided
 from esdedup.features.numbers import UnreadNumbers
 from esdedup.ingest.sign import sign_many
 from esdedup.model import MAX_ID_BYTES, Document

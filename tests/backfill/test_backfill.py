@@ -17,6 +17,7 @@ import pytest
 
 from esdedup.cli.backfill import _named
 from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.clustering.epoch import Epoch
 from esdedup.errors import InputError, StoreError
 from esdedup.maintenance.backfill import Backfill, Plan
 from esdedup.model import Document
@@ -196,7 +197,9 @@ class TestBackfill:
         assert result["documents"] == 80
         assert newsroom.groups() == expected_groups(documents)
 
-    def test_a_batch_cut_short_is_settled_by_the_next_run(self, newsroom: Newsroom) -> None:
+    def test_a_batch_cut_short_is_settled_by_the_next_run(
+        self, newsroom: Newsroom, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """The worker dies between writing a batch and settling it."""
         documents = articles(60, copies=0.6, seed=5)
         newsroom.fill(documents)
@@ -206,11 +209,12 @@ class TestBackfill:
             def dies(*_: object) -> None:
                 raise KeyboardInterrupt
 
-            # A first guess that knows nothing of others, so that everything is left to settling.
-            deduplicator.place = list  # type: ignore[method-assign, assignment]  # a step that does nothing
-            deduplicator._settle = dies  # type: ignore[method-assign, assignment]  # a run that is killed
-            with pytest.raises(KeyboardInterrupt):
-                next(job.run())
+            with monkeypatch.context() as killed:
+                # Decisions that know of no other document, so that all is left to reconciliation.
+                killed.setattr(Epoch, "place", lambda epoch, records: list(records))
+                killed.setattr(Epoch, "reconcile", dies)
+                with pytest.raises(KeyboardInterrupt):
+                    next(job.run())
         assert set(newsroom.groups()) == set(newsroom.groups().values())
         assert newsroom.backfill() == {}  # all are signed: only settling was left
         assert newsroom.groups() == expected_groups(documents)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # has no types
 
 # As fixtures and tests name them in parameters; those of which another is a part come first.
 SERVERS = (

@@ -153,7 +153,7 @@ def backend_in_memory(*, delayed: bool) -> Backend:
         return MemoryStore(memory, settings, mode=mode)
 
     return Backend(
-        url="memory",
+        url="memory://",
         wipe=wipe,
         opener=open_memory,
         damages={

@@ -27,7 +27,7 @@ DEPTHS = [MAX_DEPTH, 500, 700, 900, 999]
 def test_indexing_sets_the_deep_one_aside(backend: Backend, workers: int) -> None:
     first, last = article("first", FERRY, 3), article("last", BRIDGE, 4)
     lines = [first, *(deep(depth, text=FERRY).encode() for depth in DEPTHS), last]
-    with Deduplicator.open(backend.url) as news:
+    with Deduplicator(backend.open()) as news:
         outcomes = list(news.add_many(from_stdin(*lines), workers=workers))
         assert [o.status for o in outcomes] == ["new", *["failed"] * len(DEPTHS), "new"]
         kept = news.store.quarantined()
@@ -78,6 +78,6 @@ def test_what_is_not_too_deep_comes_back(backend: Backend) -> None:
     line = deep(MAX_DEPTH - 1, dict, id="a", text=FERRY)
     (document,) = from_stdin(line.encode())
     assert isinstance(document, Document)
-    with Deduplicator.open(backend.url) as news:
+    with Deduplicator(backend.open()) as news:
         news.add(document)
         assert news.store.get_many(["a"])["a"].document.extra["x"] == json.loads(line)["x"]

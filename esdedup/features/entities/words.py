@@ -1,8 +1,8 @@
 """The words of a batch of texts as entities are read from them: arrays, no string a word.
 
-They are the words that all methods share (text/tokens.py), with what folding takes away: which begin
-with a capital, and what stands between them. Of words with an apostrophe between them one is
-kept: Ankara'nın is Ankara, l'État is État.
+They are the words that all methods share (text/tokens.py), with what folding takes away: which
+begin with a capital, and what stands between them. Of words with an apostrophe between them one
+is kept: Ankara'nın is Ankara, l'État is État.
 """
 
 from __future__ import annotations

@@ -1,0 +1,124 @@
+"""Writes whole batches: decided, stored and reconciled before the next one.
+
+On SQLite a batch is one transaction. On a cluster this is the way for single documents and for
+batches that meet stored ones; `pipelined` is the quicker way for streams of new documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+
+from esdedup.clustering.epoch import Epoch
+from esdedup.clustering.outcomes import Outcome, Written, id_of, refused
+from esdedup.clustering.records import RecordBuilder
+from esdedup.ingest.sign import Signed
+from esdedup.model import Failure
+from esdedup.stores import Record, Store
+
+Items = Sequence[Signed | Failure]
+
+
+class BatchWriter:
+    """Writes and deletes documents of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.builder = RecordBuilder(store)
+
+    def write(self, items: Items) -> list[Outcome]:
+        """Decide and store one batch: all of it, or on an error nothing."""
+        outcomes: list[Outcome] = []
+        with self.store.transaction():
+            for part in _without_repeated_ids(items):
+                outcomes += self._write_part(part)
+        return outcomes
+
+    def _write_part(self, items: Items) -> list[Outcome]:
+        """Items with distinct ids."""
+        epoch = Epoch.begin(self.store)
+        signed = [item for item in items if isinstance(item, Signed)]
+        failures = [item for item in items if isinstance(item, Failure)]
+        existing = self.store.get_many(id_of(item) for item in items)
+        records = self.builder.build(signed, existing)
+        decided = epoch.place(
+            [r for r in records if not _is_unchanged(r, existing.get(r.document.id))]
+        )
+        stored = [r for r in decided if not self.is_dropped(r, existing)]
+        epoch.replace([existing[r.document.id] for r in stored if r.document.id in existing])
+        report = self.store.put_many(stored)
+        epoch.must_recheck = bool(report.conflicts or report.failures)
+        epoch.written = {r.document.id for r in stored if report.accepted(r.document.id)}
+        failures += [refused(r, report) for r in decided if r.document.id in report.failures]
+        self.store.release(epoch.written)
+        self.store_failures(failures, existing)
+        unchanged = {r.document.id for r in records} - {r.document.id for r in decided}
+        relinked = epoch.reconcile(unchanged)
+        done = Written(
+            decided={r.document.id: r.decision for r in decided} | relinked,
+            stored=epoch.written,
+            failures={f.id: f for f in failures},
+            there=existing,
+        )
+        # Another writer was quicker with these ids: compare with what it stored.
+        again = [item for item in items if id_of(item) in report.conflicts]
+        ids = {id_of(item) for item in items}
+        return [
+            *(done.outcome(item) for item in items if id_of(item) not in report.conflicts),
+            *(Outcome(d, "relinked") for id_, d in relinked.items() if id_ not in ids),
+            *(self._write_part(again) if again else ()),
+        ]
+
+    def delete(self, ids: Iterable[str]) -> set[str]:
+        """Remove documents and reconcile those that depended on them; returns the removed ids."""
+        with self.store.transaction():
+            epoch = Epoch.begin(self.store)
+            in_turn = list(dict.fromkeys(ids))
+            wanted = set(in_turn)
+            epoch.replace(list(self.store.get_many(wanted).values()))
+            epoch.affected |= self.store.followers(wanted)
+            removed = self.store.delete(in_turn)
+            if not self.store.serial:  # another writer may have added a copy meanwhile
+                epoch.affected |= self.store.followers(wanted)
+            epoch.affected -= wanted
+            epoch.reconcile(holds=True)  # nothing was written that could be wrong
+        return removed
+
+    def is_dropped(self, record: Record, existing: Container[str]) -> bool:
+        """Whether the settings keep this document out of the store: a new duplicate."""
+        return (
+            self.store.settings.on_duplicate == "drop"
+            and record.decision.role == "duplicate"
+            and record.document.id not in existing
+        )
+
+    def store_failures(self, failures: Sequence[Failure], existing: Container[str]) -> None:
+        """Quarantine what failed. A failed page is stored as well, as an original."""
+        self.store.put_many(
+            [
+                self.builder.build_unprocessed(f.document)
+                for f in failures
+                if f.document is not None and f.id not in existing
+            ]
+        )
+        self.store.quarantine(failures)
+
+
+def _is_unchanged(record: Record, existing: Record | None) -> bool:
+    return (
+        existing is not None
+        and existing.decision.role != "unprocessed"
+        and existing.document == record.document
+        and existing.signature.format == record.signature.format
+    )
+
+
+def _without_repeated_ids(items: Items) -> Iterator[list[Signed | Failure]]:
+    """Parts in which an id occurs once: a second version of an article replaces the first."""
+    part: dict[str, Signed | Failure] = {}
+    for item in items:
+        if id_of(item) in part:
+            yield list(part.values())
+            part = {}
+        part[id_of(item)] = item
+    if part:
+        yield list(part.values())
