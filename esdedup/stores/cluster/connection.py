@@ -184,6 +184,7 @@ class Connection:
     _perform: Callable[[str, str, Mapping[str, Any], Any], Any]
     _close: Callable[[], None]
     repeated: int = 0  # requests sent again: the first may have done its work all the same
+    is_closed: bool = False
     _is_reached: bool = False  # there is a server: it has answered, or taken a request
 
     def send(
@@ -231,6 +232,7 @@ class Connection:
         )
 
     def close(self) -> None:
+        self.is_closed = True
         self._close()
 
 

@@ -87,7 +87,8 @@ class Searches:
 
     def pages(self, search: JSON, keep_alive: str = "2m") -> Iterator[list[JSON]]:
         """All hits from one point in time; in the order of the search, if it has one."""
-        size = search.get("size", PAGE)
+        # One more than wanted: the last hit of a full page comes again, see `without_cut_ties`.
+        size = search.get("size", PAGE) + 1
         body: JSON = {
             **search,
             "track_total_hits": False,
@@ -138,7 +139,12 @@ class Searches:
         return str(self._connection.send("POST", path, params=params)[name])
 
     def close_pit(self, pit: str) -> None:
-        """One that is gone already is as good: Elasticsearch answers 404."""
+        """One that is gone already is as good: Elasticsearch answers 404.
+
+        Who stops reading half-way may close the store first: then it ends by its time.
+        """
+        if self._connection.is_closed:
+            return
         try:
             if self._connection.product == "elasticsearch":
                 self._connection.send("DELETE", "/_pit", body={"id": pit})
