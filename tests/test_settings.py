@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from esdedup import methods
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import EsdedupError, InputError, SettingsError, SettingsMismatch
 from esdedup.model import Document
 from esdedup.settings import FORMAT, Settings
 from esdedup.settings.presets import PRESETS
-from esdedup.settings.values import METHODS
 from esdedup.stories.events.history import events
 from tests.commands import ARTICLES, BRIDGE, FERRY, Cli, ndjson
 
@@ -161,4 +159,3 @@ def test_unknown_methods_are_told_with_the_known(cli: Cli, value: str) -> None:
         wrong = value.rsplit(",", maxsplit=1)[-1] if name == "methods" else value
         assert f"{name} has {wrong!r}; known are: " in result.stderr
         assert "sketch, exact" in result.stderr
-    assert tuple(methods.METHODS) == METHODS

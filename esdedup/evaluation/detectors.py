@@ -17,8 +17,8 @@ from esdedup.clustering.records import undecided
 from esdedup.errors import InputError, SettingsError
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.matching.verify import verify
-from esdedup.methods import DISTANCES
 from esdedup.model import Decision, Document, Failure
+from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
 from esdedup.settings.presets import PRESETS
 
@@ -117,7 +117,7 @@ class Ours:
         pending, questions = PendingIndex(), Questions.of(settings)
         places = {item.id: i for i, item in enumerate(items)}
         # A distance is less for what is closer.
-        sign = -1.0 if settings.verified_by in DISTANCES else 1.0
+        sign = -1.0 if is_distance(settings.verified_by) else 1.0
         for place, item in enumerate(signed(undated(items), settings)):
             if isinstance(item, Failure):
                 continue

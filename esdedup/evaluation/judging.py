@@ -20,8 +20,8 @@ from esdedup.clustering.reconcile import Questions
 from esdedup.errors import InputError
 from esdedup.evaluation.measures import kappa
 from esdedup.matching.verify import verify
-from esdedup.methods import DISTANCES
 from esdedup.model import JSON
+from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
 
@@ -97,7 +97,7 @@ def _candidate_pairs(
 
 
 def _between_0_and_1(measure: float, settings: Settings) -> float:
-    if settings.verified_by in DISTANCES:
+    if is_distance(settings.verified_by):
         return max(0.0, 1 - measure / _FARTHEST)
     return min(1.0, max(0.0, measure))
 

@@ -19,6 +19,7 @@ from esdedup.ingest.readers.records import FieldMap, to_document
 from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Document, Failure, iso
 from esdedup.model.encoding import encoded
+from esdedup.model.methods import key_fields
 from esdedup.stores import Record
 from esdedup.stores.cluster import requests as bodies
 
@@ -161,7 +162,7 @@ def changed_lines(
         fields = bodies.dedup_fields(record, now)
         if draft.part == "doc" and draft.old is not None:
             # A partial update merges: what is not named stays.
-            fields = {**dict.fromkeys([*bodies.KEY_FIELDS.values(), "kept"]), **fields}
+            fields = {**dict.fromkeys([*key_fields().values(), "kept"]), **fields}
         dedup = encoded(fields)
         if draft.part == "whole":
             source = operation.source or {}

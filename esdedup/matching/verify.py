@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from esdedup.features.numbers import NumberChange, changed
-from esdedup.methods import DISTANCES, method
+from esdedup.methods import method
 from esdedup.model import Evidence, Hashes32, Signature
+from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
 from esdedup.settings.signing import Measure
 
@@ -198,7 +199,7 @@ def _verify_by_method(
     # For ranking only: between 0 and 1, more for what is closer.
     closeness = 0.0
     if measure is not None:
-        closeness = (1.0 if name in DISTANCES else measure) / (1.0 + measure)
+        closeness = (1.0 if is_distance(name) else measure) / (1.0 + measure)
     return Evidence(
         other=other,
         found_by=found_by,

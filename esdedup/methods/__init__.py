@@ -16,31 +16,27 @@ A method that may need something which is not installed has
 
     check(settings)                -> raises SettingsError where it is missing
 
+A method whose measure needs words of its own in an explanation has
+
+    describe(measure, is_copy, settings) -> what the measure says, for people
+
 A key is a plain string: a letter for the method, the position where the method has positions
 (`s03:9f2c…`), so that a value meets only its own kind and its own permutation. Keys depend on
-the text and the settings, on nothing else. To add a method: write its file, name it in METHODS,
-describe its keys in docs/format.md.
+the text and the settings, on nothing else. To add a method: write its file, add its row to
+`METHOD_SPECS` (model/methods.py), describe its keys in docs/format.md.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import ModuleType
 
 from esdedup.errors import SettingsError
-from esdedup.methods import entities, exact, imatch, lengths, phrases, simhash, sketch, spotsigs
+from esdedup.model.methods import METHOD_SPECS
 
 METHODS: dict[str, ModuleType] = {
-    "sketch": sketch,
-    "exact": exact,
-    "lengths": lengths,
-    "phrases": phrases,
-    "spotsigs": spotsigs,
-    "simhash": simhash,
-    "imatch": imatch,
-    "entities": entities,
+    name: import_module(f"{__name__}.{name}") for name in METHOD_SPECS
 }
-# Methods whose measure is a distance: less is closer.
-DISTANCES = frozenset({"simhash"})
 
 
 def method(name: str) -> ModuleType:

@@ -77,6 +77,11 @@ def matches(measure: float, settings: Settings) -> bool:
     return measure > 0
 
 
+def describe(measure: float, is_copy: bool, settings: Settings) -> str:
+    del measure, settings
+    return "the same signature" if is_copy else "different signatures"
+
+
 def check(settings: Settings) -> None:
     """Raise now what signing would raise with every document: a model that is not there."""
     if settings.ner.startswith(_SPACY):

@@ -52,6 +52,11 @@ def matches(measure: float, settings: Settings) -> bool:
     return measure > 0
 
 
+def describe(measure: float, is_copy: bool, settings: Settings) -> str:
+    del measure, settings
+    return "the same signature" if is_copy else "different signatures"
+
+
 def _digest(stems: set[str]) -> str | None:
     """A line feed ends each: no two lists of stems are the same bytes."""
     if not stems:

@@ -110,6 +110,11 @@ def matches(measure: float, settings: Settings) -> bool:
     return measure >= settings.min_windows
 
 
+def describe(measure: float, is_copy: bool, settings: Settings) -> str:
+    del is_copy
+    return f"{measure:g} windows in a row match, {settings.min_windows} make a copy"
+
+
 def shortest(settings: Settings) -> int:
     """Length_min of equation (1): a copy of fewer sentences cannot be told, and has no windows."""
     return settings.window_sentences + settings.window_step * (settings.min_windows - 1)

@@ -97,6 +97,11 @@ def similar(distance: float, settings: Settings) -> bool:
     return settings.near_duplicate_distance < distance < _SIMILAR_BELOW
 
 
+def describe(distance: float, is_copy: bool, settings: Settings) -> str:
+    kind = "a copy" if is_copy else "similar news" if similar(distance, settings) else "unlike"
+    return f"Hamming distance {distance:g}: {kind}"
+
+
 def is_complete(distance: int, settings: Settings) -> bool:
     """Whether every pair at this distance shares a block, so that blocks find all of them."""
     return distance < len(PLANS[settings.block_plan])

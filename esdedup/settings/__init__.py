@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Self, get_type_hints
 
 from esdedup.errors import SettingsError, SettingsMismatch
+from esdedup.model.methods import METHOD_SPECS
 from esdedup.settings.presets import preset_values
 from esdedup.settings.table import Fields
 from esdedup.settings.values import (
-    METHODS,
     check_bounds,
     check_methods,
     check_windows,
@@ -45,8 +45,8 @@ class Settings(Fields):
                 f"ner is {shown(self.ner)}; say rules, or spacy: and the name of a model"
             )
         check_windows(self.candidate_windows)
-        check_methods("methods", self.methods, METHODS)
-        check_methods("verified_by", (self.verified_by,), ("overlap", *METHODS))
+        check_methods("methods", self.methods, tuple(METHOD_SPECS))
+        check_methods("verified_by", (self.verified_by,), ("overlap", *METHOD_SPECS))
         if self.keep == "ranking" and not self.keep_sources:
             raise SettingsError(
                 "keep = ranking needs keep_sources: name the sources, the best first "
@@ -63,9 +63,14 @@ class Settings(Fields):
         """Whether keys depend on the statistics of `words_file`."""
         return bool(self.words_file) and (
             self.leave_out_boilerplate
-            or not {"phrases", "imatch"}.isdisjoint(self.methods)
-            or ("simhash" in self.methods and self.simhash_weights == "tf-idf")
+            or any(METHOD_SPECS[name].uses_word_statistics for name in self._weighted_methods)
         )
+
+    @property
+    def _weighted_methods(self) -> list[str]:
+        """Methods that weigh words; simhash does only with tf-idf."""
+        is_plain = self.simhash_weights != "tf-idf"
+        return [name for name in self.methods if not (name == "simhash" and is_plain)]
 
     def with_words(self, file: str | os.PathLike[str]) -> Self:
         """With the statistics in a file, in the version that the file has now; "" for none."""

@@ -10,10 +10,6 @@ from typing import Any, get_args
 
 from esdedup.errors import SettingsError
 
-# As `esdedup.methods` has them, which is built on settings.
-METHODS = (
-    "sketch", "exact", "lengths", "phrases", "spotsigs", "simhash", "imatch", "entities",
-)  # fmt: skip
 _LARGEST = (1 << 63) - 1
 
 

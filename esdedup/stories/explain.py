@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 from esdedup.clustering.reconcile import Questions
 from esdedup.matching.constraints import NOTHING_SAID, Corrections
@@ -212,19 +213,13 @@ def measured(old: Record, new: Record, settings: Settings) -> tuple[Measured, ..
         else:
             value = float(judge.compare(a.keys[name], b.keys[name], settings))
         is_copy = bool(judge.matches(value, settings))
-        out.append(Measured(name, value, is_copy, _in_words(name, value, is_copy, settings)))
+        out.append(Measured(name, value, is_copy, _describe(judge, value, is_copy, settings)))
     return tuple(out)
 
 
-def _in_words(name: str, value: float, is_copy: bool, settings: Settings) -> str:
-    if name == "simhash":
-        near = METHODS[name].similar(value, settings)
-        kind = "a copy" if is_copy else "similar news" if near else "unlike"
-        return f"Hamming distance {value:g}: {kind}"
-    if name == "lengths":
-        return f"{value:g} windows in a row match, {settings.min_windows} make a copy"
-    if name in ("entities", "imatch"):
-        return "the same signature" if is_copy else "different signatures"
+def _describe(judge: ModuleType, value: float, is_copy: bool, settings: Settings) -> str:
+    if hasattr(judge, "describe"):
+        return str(judge.describe(value, is_copy, settings))
     return f"{value:.3f}: {'a copy' if is_copy else 'no copy'} by itself"
 
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 import pytest
 
 from esdedup.errors import SettingsError
-from esdedup.methods import DISTANCES, METHODS, method
+from esdedup.methods import METHODS, method
 from esdedup.model import Document
+from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 
@@ -54,7 +55,7 @@ class TestEveryMethod:
         different = METHODS[name].compare(one, other, settings)
         assert METHODS[name].matches(same, settings)
         assert not METHODS[name].matches(different, settings)
-        assert (same < different) == (name in DISTANCES)
+        assert (same < different) == is_distance(name)
 
     def test_what_else_is_in_the_batch_does_not_matter(self, name: str) -> None:
         _, alone = self._keys(name, BRIDGE)

@@ -14,6 +14,7 @@ from typing import Any
 
 from esdedup.errors import StoreError
 from esdedup.model import JSON, iso
+from esdedup.model.methods import key_fields
 from esdedup.stores import Record, WriteReport
 from esdedup.stores.cluster import requests as bodies
 from esdedup.stores.cluster import templates
@@ -243,7 +244,7 @@ class ExistingIndex:
             id_ = record.document.id
             dedup = bodies.dedup_fields(record, now)
             if id_ in resigned:  # a partial update merges: what is not named stays
-                dedup = {**dict.fromkeys([*bodies.KEY_FIELDS.values(), "kept"]), **dedup}
+                dedup = {**dict.fromkeys([*key_fields().values(), "kept"]), **dedup}
             actions.append(self.update(id_, record.version, dedup))
         return self.store.write(actions)
 

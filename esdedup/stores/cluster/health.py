@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from esdedup.model.methods import METHOD_SPECS
 from esdedup.settings import Settings
 from esdedup.stores import MANY_HOT_KEYS
 from esdedup.stores.cluster import requests as bodies
@@ -57,7 +58,8 @@ class Health:
 
         There is no list of all keys to count: they are indexed without doc values.
         """
-        sample = bodies.random_documents(_SAMPLED, field=(field := bodies.KEY_FIELDS["sketch"]))
+        field = METHOD_SPECS["sketch"].key_field
+        sample = bodies.random_documents(_SAMPLED, field=field)
         (answer,) = self.searches.many([sample])
         hits = answer["hits"]["hits"]
         keys = sorted({key for hit in hits for key in hit["_source"]["dedup"][field]})

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from esdedup.model import JSON, Document, Failure, microseconds
+from esdedup.model.methods import METHOD_SPECS
 from esdedup.settings import Settings
 from esdedup.stores import WriteReport
 from esdedup.stores.cluster import requests as bodies
@@ -190,7 +191,7 @@ class AddedFields:
         self._index = index
         self._reader = reader
         self._method = method
-        self._field = bodies.KEY_FIELDS[method]
+        self._field = METHOD_SPECS[method].key_field
 
     def count(self) -> int:
         return self._index.count(self._query(everything=False, since=None))

@@ -43,7 +43,6 @@ from esdedup.stores.cluster.requests.documents import (
     source_of,
 )
 from esdedup.stores.cluster.requests.mapping import (
-    KEY_FIELDS,
     TEMPLATE_VERSION,
     component_template,
     corrections_index,
@@ -60,7 +59,6 @@ from esdedup.stores.cluster.requests.positions import aged_query, gathered_query
 from esdedup.stores.cluster.requests.searching import exact_field, followers_query, words_query
 
 __all__ = [
-    "KEY_FIELDS",
     "MAX_CLAUSES",
     "NO_NAMES",
     "TEMPLATE_VERSION",

@@ -7,24 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from esdedup.model import JSON, Candidate, Order, place_of, time_of
+from esdedup.model.methods import METHOD_SPECS
 from esdedup.settings import Settings
 from esdedup.stores import Probe
 from esdedup.stores.cluster.requests.documents import place_from
-from esdedup.stores.cluster.requests.mapping import KEY_FIELDS
 from esdedup.stores.cluster.requests.positions import BY_RANK, gathered_moments, placed
 
 # Scores are float32: sums of boosts are exact below 2^24.
 _EXACT_SCORES = 1 << 24
 # OpenSearch refuses more than 1,024 clauses in one query.
 MAX_CLAUSES = 1_000
-
-# Methods whose keys many documents share by chance: blocks of 16 bits, 610 of 10 million. Keys of
-# the others are 48 bits and more of a hash: nearly every document with one is a candidate.
-_MEETING_BY_CHANCE = frozenset({"simhash"})
-# Of these a key is in one story and its copies; keys of others, as a phrase, may be in many.
-_SELDOM_COMMON = frozenset({"sketch", "exact"})
-# Methods with hundreds of keys a document.
-_MANY_KEYED = ("lengths", "phrases", "spotsigs")
 
 _ORDER_FIELDS = ["dedup.moment", "dedup.rank"]
 
@@ -61,8 +53,8 @@ def _fetched(settings: Settings, counted: Sequence[Probe] = ()) -> JSON:
     every request, which took longer than the search. Left out is what may be large; the keys of
     such a method only where its own measure does not decide, and they are not to be counted."""
     read = {settings.verified_by, *(method for probe in counted for method in probe.keys)}
-    large = [name for name in _MANY_KEYED if name not in read]
-    excluded = ["dedup.evidence", *(f"dedup.{KEY_FIELDS[name]}" for name in large)]
+    large = [s for s in METHOD_SPECS.values() if s.has_many_keys and s.name not in read]
+    excluded = ["dedup.evidence", *(f"dedup.{spec.key_field}" for spec in large)]
     return {"includes": ["dedup"], "excludes": excluded}
 
 
@@ -84,29 +76,29 @@ def later_search(probe: Probe) -> JSON:
 
 def seldom_met(probe: Probe) -> Probe:
     """The probe with those of its keys by which many can be asked for at once."""
-    if _MEETING_BY_CHANCE.isdisjoint(probe.keys):
+    if not any(map(_matches_by_chance, probe.keys)):
         return probe
-    kept = {m: keys for m, keys in probe.keys.items() if m not in _MEETING_BY_CHANCE}
+    kept = {m: keys for m, keys in probe.keys.items() if not _matches_by_chance(m)}
     return replace(probe, keys=kept)
 
 
 def met_by_chance(probe: Probe) -> Probe | None:
     """The probe with the other ones, if it has any: their sharing is counted by the server."""
-    if _MEETING_BY_CHANCE.isdisjoint(probe.keys):
+    if not any(map(_matches_by_chance, probe.keys)):
         return None
-    kept = {m: keys for m, keys in probe.keys.items() if m in _MEETING_BY_CHANCE}
+    kept = {m: keys for m, keys in probe.keys.items() if _matches_by_chance(m)}
     return replace(probe, keys=kept)
 
 
 def may_be_common(probes: Sequence[Probe]) -> bool:
     """Whether some key may be in so many documents that they are better counted first."""
-    known = _SELDOM_COMMON | _MEETING_BY_CHANCE
-    return any(method not in known for probe in probes for method in probe.keys)
+    specs = (METHOD_SPECS[method] for probe in probes for method in probe.keys)
+    return any(not spec.is_selective and not spec.matches_by_chance for spec in specs)
 
 
 def are_seldom_common(probes: Sequence[Probe]) -> bool:
     """Whether no key of them is in more than one story and its copies."""
-    return all(_SELDOM_COMMON.issuperset(probe.keys) for probe in probes)
+    return all(METHOD_SPECS[method].is_selective for probe in probes for method in probe.keys)
 
 
 def gathering_search(
@@ -123,9 +115,9 @@ def gathering_search(
     fetched: dict[str, None] = {}
     for probe in probes:
         for method, keys in probe.keys.items():
-            field = f"dedup.{KEY_FIELDS[method]}"
+            field = f"dedup.{METHOD_SPECS[method].key_field}"
             fetched[field] = None
-            if method not in _MEETING_BY_CHANCE:
+            if not _matches_by_chance(method):
                 terms.setdefault(field, set()).update(keys)
     filters = gathered_moments(probes, later=later)
     if not later and probes[0].attracting_only:
@@ -151,7 +143,7 @@ def gathered(
     for number, hit in enumerate(hits):
         dedup = hit["_source"]["dedup"]
         for method, held in holders.items():
-            for key in dedup.get(KEY_FIELDS[method]) or ():
+            for key in dedup.get(METHOD_SPECS[method].key_field) or ():
                 held.setdefault(key, []).append(number)
     for probe in probes:
         shared: dict[int, dict[str, int]] = {}
@@ -212,7 +204,7 @@ def _counted(probe: Probe) -> list[JSON]:
         terms = [
             {
                 "constant_score": {
-                    "filter": {"term": {f"dedup.{KEY_FIELDS[method]}": key}},
+                    "filter": {"term": {f"dedup.{METHOD_SPECS[method].key_field}": key}},
                     "boost": weight,
                 }
             }
@@ -274,7 +266,7 @@ def _digits(probe: Probe) -> list[tuple[str, int, int]]:
 
 def _chance_first(item: tuple[str, object]) -> bool:
     """Below the other digits: above them chance would fill the page, and originals be missed."""
-    return item[0] not in _MEETING_BY_CHANCE
+    return not _matches_by_chance(item[0])
 
 
 def random_documents(count: int, *, field: str) -> JSON:
@@ -309,3 +301,7 @@ def frequencies(keys: Sequence[str], *, field: str) -> JSON:
 def attracting_with_key(key: str, *, field: str) -> JSON:
     attract = [{"term": {f"dedup.{field}": key}}, {"term": {"dedup.attracts": True}}]
     return {"size": 0, "track_total_hits": True, "query": {"bool": {"filter": attract}}}
+
+
+def _matches_by_chance(method: str) -> bool:
+    return METHOD_SPECS[method].matches_by_chance

@@ -26,9 +26,9 @@ from esdedup.model import (
     without_deep,
 )
 from esdedup.model.encoding import Ready
+from esdedup.model.methods import METHOD_SPECS, key_fields
 from esdedup.settings import Settings
 from esdedup.stores import KEPT_EVIDENCE, Record
-from esdedup.stores.cluster.requests.mapping import KEY_FIELDS
 
 
 def source_of(record: Record, now: str) -> JSON:
@@ -45,7 +45,7 @@ def dedup_fields(record: Record, now: str) -> JSON:
     signature = record.signature
     return {
         "format": signature.format,
-        **{KEY_FIELDS[m]: list(keys) for m, keys in signature.keys.items()},
+        **{METHOD_SPECS[m].key_field: list(keys) for m, keys in signature.keys.items()},
         **({"kept": dict(signature.kept)} if signature.kept else {}),
         "digest": signature.exact,
         "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
@@ -74,7 +74,7 @@ def place_from(dedup: Mapping[str, Any]) -> int:
 def rewritten_fields(record: Record, now: str) -> JSON:
     """What another place in the order, another format or other keys rewrite."""
     signature = record.signature
-    keys = {f: list(signature.keys.get(m, ())) or None for m, f in KEY_FIELDS.items()}
+    keys = {f: list(signature.keys.get(m, ())) or None for m, f in key_fields().items()}
     return {
         "rank": None,
         **place_fields(record),
@@ -202,7 +202,7 @@ def foreign_record(
 
 
 def keys_from(dedup: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    return {m: tuple(dedup[f]) for m, f in KEY_FIELDS.items() if dedup.get(f)}
+    return {m: tuple(dedup[f]) for m, f in key_fields().items() if dedup.get(f)}
 
 
 def shingles_from(dedup: Mapping[str, Any]) -> Hashes32:

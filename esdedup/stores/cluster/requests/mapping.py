@@ -5,23 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esdedup.model import JSON
+from esdedup.model.methods import key_fields
 from esdedup.settings import FORMAT, Settings
 
 # Version of the templates; raised with every change of what is in them.
 TEMPLATE_VERSION = 2
 
 _KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
-# Field of `dedup` each method's keys are stored in.
-KEY_FIELDS = {
-    "sketch": "sketch",
-    "exact": "exact",
-    "lengths": "windows",
-    "phrases": "phrases",
-    "spotsigs": "spots",
-    "simhash": "blocks",
-    "imatch": "imatch",
-    "entities": "entities",
-}
 
 
 def properties() -> JSON:
@@ -32,7 +22,7 @@ def properties() -> JSON:
             "dynamic": False,
             "properties": {
                 "format": {"type": "keyword"},
-                **dict.fromkeys(KEY_FIELDS.values(), _KEYWORD_KEY),
+                **dict.fromkeys(key_fields().values(), _KEYWORD_KEY),
                 "digest": {"type": "keyword", "doc_values": False, "index": False},
                 # Read back for verification, never searched: in the source only.
                 "shingles": {"type": "binary"},

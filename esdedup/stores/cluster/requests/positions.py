@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esdedup.model import JSON, rank_of, time_of
+from esdedup.model.methods import key_fields
 from esdedup.model.queries import By
 from esdedup.stores import Probe
-from esdedup.stores.cluster.requests.mapping import KEY_FIELDS
 
 # Documents without a rank stand by their time alone; where nobody has one it is not mapped.
 BY_RANK: JSON = {"dedup.rank": {"order": "asc", "missing": 0, "unmapped_type": "integer"}}
@@ -63,7 +63,7 @@ def aged_query(before: int, leading: By | None, *, keyed: bool) -> JSON:
     elif leading == "story":
         filters.append({"terms": {"dedup.role": ["original", "unprocessed"]}})
     if keyed:
-        fields = KEY_FIELDS.values()
+        fields = key_fields().values()
         filters.append(_any(*({"exists": {"field": f"dedup.{field}"}} for field in fields)))
     return {"bool": {"filter": filters}}
 
