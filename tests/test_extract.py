@@ -11,8 +11,7 @@ import pytest
 from esdedup.errors import ExtractionError
 from esdedup.ingest.html import decode_page, extract
 from esdedup.ingest.readers import content_id
-from esdedup.ingest.workers import Workers
-from esdedup.model import Document, Failure
+from esdedup.model import Document
 from esdedup.settings import Settings
 
 SETTINGS = Settings()
@@ -280,16 +279,3 @@ def test_no_article(html: bytes, reason: str) -> None:
 )
 def test_fragments(html: str) -> None:
     assert "hello world" in extracted(html).text
-
-
-def extract_all(documents: list[Document], settings: Settings) -> list[Document]:
-    return [extract(document, settings) for document in documents]
-
-
-def test_extraction_of_a_giant_page_is_stopped() -> None:
-    """No machine reads 800,000 paragraphs in a tenth of a second."""
-    endless = Document(id="endless", html=b"<html><body>" + b"<p>Yes.</p>" * 800_000)
-    with Workers(1, extract_all, Settings(page_seconds=0.1)) as workers:
-        ((stopped,),) = workers.map([endless])
-    assert isinstance(stopped, Failure)
-    assert stopped.reason == "it took longer than 0.1 s (page_seconds)"

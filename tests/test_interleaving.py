@@ -13,9 +13,10 @@ from hypothesis import settings as hypothesis_settings
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document, Link
 from esdedup.settings import Settings
+from esdedup.stores import Record, WriteReport
 from esdedup.stores.memory import Memory, MemoryStore
 from tests.soak import of_one_writer, stream
-from tests.support.interleaving import Hook, InlineExecutor, Interleaving, Job
+from tests.support.interleaving import Hook, InlineExecutor, Interleaving, Job, LazyExecutor
 from tests.test_linking import Article, arrivals, links_when_indexed
 
 ONE_BY_ONE = Settings(batch=1)  # `write`, batch after batch
@@ -76,6 +77,43 @@ def test_several_writers(settings: Settings, seed: int) -> None:
     }
     Interleaving(seed).run(jobs)
     assert links_in(memory) == of_one_writer(documents)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_writes_that_land_late(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The refresh that ends an epoch comes before the batch that begins the next is written."""
+    monkeypatch.setattr("esdedup.clustering.pipelined.ThreadPoolExecutor", LazyExecutor)
+    documents, memory = stream(seed), Memory(delayed=True)
+    jobs = {
+        name: writer(memory, Settings(batch=8), adding(part))
+        for name, part in shares(documents, seed, writers=1 + seed % 3).items()
+    }
+    Interleaving(seed).run(jobs)
+    assert links_in(memory) == of_one_writer(documents)
+
+
+class Refusing(MemoryStore):
+    """Takes no document whose number is divisible by seven, as a server refuses by its mapping."""
+
+    def put_many(self, records: Sequence[Record]) -> WriteReport:
+        refused = {
+            r.document.id: "refused"
+            for r in records
+            if int(r.document.id[1:]) % 7 == 0 and r.decision.role != "unprocessed"
+        }
+        report = super().put_many([r for r in records if r.document.id not in refused])
+        return WriteReport(report.conflicts, refused)
+
+
+@pytest.mark.parametrize("settings", [ONE_BY_ONE, STREAMED], ids=["write", "stream"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_refused_documents_leave_no_trace_in_groups(settings: Settings, seed: int) -> None:
+    documents, memory = stream(seed)[:40], Memory(delayed=True)
+    with Deduplicator(Refusing(memory, settings)) as deduplicator:
+        list(deduplicator.add_many(documents))
+    taken = [d for d in documents if int(d.id[1:]) % 7]
+    links = {id_: link for id_, link in links_in(memory).items() if link.role != "unprocessed"}
+    assert links == of_one_writer(taken)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

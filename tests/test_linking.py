@@ -307,13 +307,34 @@ def test_outcomes_and_relinked_tell_the_whole_story(
         assert told == links_of(deduplicator, documents)
 
 
+@given(universes(dated), st.sets(st.integers(1, 8)))
+@hypothesis_settings(max_examples=25)
+def test_dropping_is_the_same_however_batched(documents: list[Document], cuts: set[int]) -> None:
+    """In order of the dates. A dropped article is stored nowhere, so that nothing leans on it."""
+    in_order = sorted(documents, key=lambda d: (d.published, d.id))
+    settings = replace(SETTINGS, on_duplicate="drop")
+    told, kept = [], []
+    for batches in ([in_order], [in_order[a:b] for a, b in pairwise([0, *sorted(cuts), 9])]):
+        with new_deduplicator(settings) as deduplicator:
+            outcomes = [o for batch in batches for o in index(deduplicator, batch)]
+            kept.append(links_of(deduplicator, in_order))
+            assert_invariants(deduplicator, [d for d in in_order if d.id in kept[-1]])
+        told.append({o.decision.id: (o.status, o.decision.link) for o in outcomes})
+    assert told[0] == told[1]
+    assert kept[0] == kept[1]
+    assert kept[0].keys() == {id_ for id_, (status, _) in told[0].items() if status == "new"}
+
+
 @given(universes(dated))
 @hypothesis_settings(max_examples=25)
 def test_dropping_counts_what_linking_links(documents: list[Document]) -> None:
-    """In order of the dates, dropped are exactly the duplicates, and none is stored."""
+    """Where only originals attract, dropped are exactly the duplicates."""
     in_order = sorted(documents, key=lambda d: (d.published, d.id))
-    linked = links_when_indexed(in_order)
-    with new_deduplicator(replace(SETTINGS, on_duplicate="drop")) as deduplicator:
+    with new_deduplicator(replace(SETTINGS, attract="originals")) as deduplicator:
+        index(deduplicator, in_order)
+        linked = links_of(deduplicator, in_order)
+    settings = replace(SETTINGS, attract="originals", on_duplicate="drop")
+    with new_deduplicator(settings) as deduplicator:
         outcomes = index(deduplicator, in_order)
         kept = links_of(deduplicator, in_order)
     assert {o.decision.id: o.decision.link for o in outcomes} == linked

@@ -115,5 +115,5 @@ def test_only_packages_of_ours_are_named_for_installing() -> None:
         for hint in re.findall(r"pip install ([^`\"\n#)]+)", file.read_text("utf-8")):
             for name in hint.replace("'", " ").split():
                 bare = re.split(r"[<>=\[]", name)[0]
-                computed = bare == "{requirement}"  # of the same list, see cli/checkup.py
+                computed = bare == "{requirement}"  # of the same list, see cli/doctor.py
                 assert bare in {*known, "."} or computed, f"{file}: pip install {hint}"

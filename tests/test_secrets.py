@@ -86,8 +86,11 @@ def test_no_command_shows_them(
 
 
 @pytest.mark.servers
-def test_no_command_that_succeeds_shows_them(cli: Cli, elasticsearch_server: Server) -> None:
+def test_no_command_that_succeeds_shows_them(
+    cli: Cli, elasticsearch_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A server without security takes any credentials."""
+    monkeypatch.chdir(cli.folder)  # some commands write files
     place = f"{elasticsearch_server.url.removeprefix('http://')}/{new_index()}"
     store = f"elasticsearch+http://me:xyzzyplugh@{place}"
     texts = cli.file("news.ndjson", ndjson(*ARTICLES))

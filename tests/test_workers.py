@@ -66,12 +66,11 @@ def wait_for_ever() -> None:
 
 
 def begin_and_never_end(documents: list[Document], settings: Settings) -> list[str]:
-    """Each page names a file in which it is written down."""
+    """Each page names a file in which it is written down; then its time is over."""
     for document in documents:
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})  # not before it is written
         with Path((document.html or b"").decode()).open("a") as begun:
             begun.write(f"{document.id}\n")
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        signal.raise_signal(signal.SIGALRM)
         wait_for_ever()
     return []
 
@@ -220,9 +219,9 @@ def test_a_page_is_stopped_at_its_limit_and_never_tried_twice(count: int, tmp_pa
     """Among others as well: the limit is for all the time that a page takes."""
     begun = tmp_path / "begun"
     given = [Document(id=f"page{i}", html=str(begun).encode()) for i in range(3)]
-    with Workers(count, begin_and_never_end, Settings(page_seconds=0.1)) as workers:
+    with Workers(count, begin_and_never_end, Settings(page_seconds=600)) as workers:
         out = flat(workers.map(given))
-    reason = "it took longer than 0.1 s (page_seconds)"
+    reason = "it took longer than 600 s (page_seconds)"
     assert out == [Failure(d.id, d.id, reason, final=False, document=d) for d in given]
     assert Counter(begun.read_text().split()) == {"page0": 1, "page1": 1, "page2": 1}
 
@@ -311,6 +310,33 @@ def test_ctrl_c_stops_the_workers_quietly() -> None:
     os.killpg(process.pid, signal.SIGINT)  # as the terminal does: to all of them
     out, err = process.communicate(timeout=PATIENCE)
     assert (out, err, process.returncode) == ("stopped\n", "", 130)
+
+
+def blocked_signals(documents: list[Document], settings: Settings) -> list[list[int]]:
+    return [sorted(signal.pthread_sigmask(signal.SIG_BLOCK, []))] * len(documents)
+
+
+def test_a_worker_is_deaf_to_ctrl_c_from_its_first_moment() -> None:
+    """Before it can set a handler, Ctrl-C would end it with a traceback."""
+    script = textwrap.dedent(
+        """
+        from esdedup.ingest.workers import Workers
+        from esdedup.settings import Settings
+        from tests.test_workers import blocked_signals, pages
+
+        if __name__ == "__main__":
+            with Workers(1, blocked_signals, Settings()) as workers:
+                print(*workers.map(pages(["ok"])))
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"{signal.SIGINT!r}" in done.stdout
 
 
 def test_sizes_grow_to_the_last() -> None:

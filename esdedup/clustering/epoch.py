@@ -14,7 +14,7 @@ again. Otherwise the written documents are decided again as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -41,10 +41,17 @@ class Epoch:
     def begin(cls, store: Store) -> Self:
         return cls(store, store.begin())
 
-    def place(self, records: Sequence[Record]) -> list[Record]:
-        """Decide about records, in canonical order; they are pending from then on.
+    def place(
+        self,
+        records: Sequence[Record],
+        *,
+        hidden: Set[str] = frozenset(),
+        is_stored: Callable[[Record], bool] = lambda record: True,
+    ) -> list[Record]:
+        """Decide about records, in canonical order; those to be stored are pending from then on.
 
-        Call it before the write, or the records themselves are among the successors.
+        `hidden` are further documents that are about to be replaced or deleted. Call it before the
+        write, or the records themselves are among the successors.
         """
         settings, constraints = self.store.settings, self.store.corrections
         ordered = sorted(records, key=lambda r: r.order)
@@ -57,17 +64,19 @@ class Epoch:
             self.store.candidates_many(queries),
             settings,
             pending=self.pending,
+            hidden=hidden,
+            is_stored=is_stored,
             constraints=constraints,
             positions=dict(places_of(self.store, named - ids)),
         )
         if settings.attract != "all":
             self.affected |= placement.affected | named
-        if placement.representatives:
-            self.affected |= self.store.later(placement.representatives)
+        if placement.representative_queries:
+            self.affected |= self.store.later(placement.representative_queries)
         return placement.records
 
-    def replace(self, old: Sequence[Record]) -> None:
-        """Note that these versions are replaced or deleted."""
+    def note_replaced(self, old: Sequence[Record]) -> None:
+        """Remember who depends on versions that are about to be replaced or deleted."""
         self.affected |= dependents_of(self.store, old)
 
     def holds(self) -> bool:
@@ -84,8 +93,8 @@ class Epoch:
         """
         holds = self.holds() if holds is None else holds
         forced = {*unchanged, *(() if holds else self.written)}
-        if self.store.settings.attract == "all":  # the papers' online way decides once
-            forced = set()
+        if self.store.settings.attract == "all" and forced:
+            return {}  # the papers' online way decides once
         if self.store.serial:  # decided and written in one transaction
             return reconcile(self.store, self.affected)
         return reconcile(self.store, self.affected | forced, forced)

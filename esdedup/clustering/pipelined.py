@@ -116,7 +116,7 @@ class Stream:
         if self._epoch is None:
             self._epoch = _StreamEpoch.begin(self._store)
         epoch, ids = self._epoch, {id_of(item) for item in items}
-        if len(ids) < len(items) or not epoch.pending.records.keys().isdisjoint(ids):
+        if len(ids) < len(items) or epoch.pending.has_any(ids):
             return None
         if not self._store.corrections.named.isdisjoint(ids):
             return None
@@ -125,15 +125,13 @@ class Stream:
                 return None
             self._asks_first = False
         decided = epoch.place(
-            self._writer.builder.build((s for s in items if isinstance(s, Signed)), {})
+            self._writer.builder.build((s for s in items if isinstance(s, Signed)), {}),
+            is_stored=self._is_stored,
         )
-        stored = []
-        for record in decided:
-            if self._writer.is_dropped(record, ()):
-                epoch.pending.discard(record.document.id)
-            else:
-                stored.append(record)
-        return _Batch(items, decided, stored)
+        return _Batch(items, decided, [r for r in decided if self._is_stored(r)])
+
+    def _is_stored(self, record: Record) -> bool:
+        return not self._writer.is_dropped(record, ())
 
     def _send(self, batch: _Batch, pool: ThreadPoolExecutor) -> list[Outcome]:
         assert self._epoch is not None

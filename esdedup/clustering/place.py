@@ -1,4 +1,4 @@
-"""The one loop that decides. Every writer, `check`, `rethreshold` and `fold` call it.
+"""The one loop that decides. Every writer, `check`, `rethreshold` and lookups in a store call it.
 
     ordered = sorted(records, key=lambda r: r.order)
     queries = probes_of(ordered, settings)
@@ -10,7 +10,7 @@ and adds the candidates among pending records: decided, but not visible to searc
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from esdedup.matching.constraints import NOTHING_SAID, Corrections, Heard, heard
@@ -20,23 +20,54 @@ from esdedup.settings import Settings
 from esdedup.stores import Probe, Record
 from esdedup.stores.key_index import KeyIndex
 
-# Decided records that no search shows yet. Copies inside one batch find each other here.
-PendingIndex = KeyIndex
-
+Positions = MutableMapping[str, tuple[Order, Link]]
 # Decides about a record that has no keys; None where it is decided like any other.
 DecideKeyless = Callable[[Record, Heard], Decision | None]
+
+
+class PendingIndex:
+    """Decided records that no search shows yet. Copies inside one batch find each other here.
+
+    It may begin with the records of an earlier index, until a refresh has made them visible.
+    """
+
+    def __init__(self, earlier: PendingIndex | None = None) -> None:
+        self._records = KeyIndex()
+        self._earlier = earlier._records if earlier else KeyIndex()
+
+    def put(self, record: Record) -> None:
+        self._records.put(record)
+
+    def drop_earlier(self) -> None:
+        self._earlier = KeyIndex()
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._records.records or id_ in self._earlier.records
+
+    def has_any(self, ids: Iterable[str]) -> bool:
+        return any(id_ in self for id_ in ids)
+
+    def find_with_successors(self, query: Probe) -> tuple[list[Candidate], set[str]]:
+        """Candidates in no particular order, and successors."""
+        candidates, successors = self._records.find_with_successors(query)
+        if self._earlier.records:
+            known = self._records.records
+            older, after = self._earlier.find_with_successors(query)
+            candidates += [c for c in older if c.id not in known]
+            successors |= {id_ for id_ in after if id_ not in known}
+        return candidates, successors
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Decided records in canonical order, and what their decisions affect.
 
-    `representatives` are the queries of those that attract later documents; what the store finds
+    `representative_queries` belong to the records that attract later documents; what a store finds
     as their successors is affected as well.
     """
 
     records: list[Record]
-    representatives: list[Probe]
+    representative_queries: list[Probe]
     affected: set[str] = field(default_factory=set)  # pending records
 
 
@@ -47,23 +78,25 @@ def place(
     settings: Settings,
     *,
     pending: PendingIndex | None = None,
+    hidden: Set[str] = frozenset(),
+    is_stored: Callable[[Record], bool] = lambda record: True,
     constraints: Corrections = NOTHING_SAID,
-    positions: MutableMapping[str, tuple[Order, Link]] | None = None,
+    positions: Positions | None = None,
     decide_keyless: DecideKeyless = lambda record, said: None,
 ) -> Placement:
     """Decide about records in canonical order, each with all before it in view.
 
-    Decided records are added to `pending` and `positions`. The latter has the documents that
-    constraints name together with one of the records.
+    Decided records are added to `pending` and `positions`, except those that are not to be stored.
+    `positions` has the documents that constraints name together with one of the records. Of
+    `hidden` documents the store shows a version that is about to be replaced or deleted.
     """
     pending = PendingIndex() if pending is None else pending
     positions = {} if positions is None else positions
-    ids = {record.document.id for record in records}
+    hidden = hidden | {record.document.id for record in records}
     placement = Placement([], [])
     for record, query, visible in zip(records, queries, found, strict=True):
-        candidates, successors = pending.around(query)
-        # Of records that are pending or to be placed a search shows an older version, if any.
-        candidates += [c for c in visible if c.id not in ids and c.id not in pending.records]
+        candidates, successors = pending.find_with_successors(query)
+        candidates += [c for c in visible if c.id not in hidden and c.id not in pending]
         id_ = record.document.id
         said = heard(id_, record.order, constraints, positions)
         decision = decide_keyless(record, said) or decide(
@@ -71,10 +104,12 @@ def place(
         )
         decided = record.with_decision(decision)
         placement.records.append(decided)
+        if not is_stored(decided):
+            continue
         pending.put(decided)
         link = decision.link
         if link.attracts and settings.attract != "all":
-            placement.representatives.append(query)
+            placement.representative_queries.append(query)
             placement.affected.update(successors)
         if constraints:
             positions[id_] = record.order, link
@@ -88,10 +123,16 @@ def decide_alone(
     settings: Settings,
     *,
     constraints: Corrections = NOTHING_SAID,
-    positions: MutableMapping[str, tuple[Order, Link]] | None = None,
+    positions: Positions | None = None,
 ) -> Decision:
     """The decision about one record, of which nothing is written."""
     (placed,) = place(
-        [record], [query], [candidates], settings, constraints=constraints, positions=positions
+        [record],
+        [query],
+        [candidates],
+        settings,
+        is_stored=lambda record: False,
+        constraints=constraints,
+        positions=positions,
     ).records
     return placed.decision

@@ -41,10 +41,11 @@ class BatchWriter:
         existing = self.store.get_many(id_of(item) for item in items)
         records = self.builder.build(signed, existing)
         decided = epoch.place(
-            [r for r in records if not _is_unchanged(r, existing.get(r.document.id))]
+            [r for r in records if not _is_unchanged(r, existing.get(r.document.id))],
+            is_stored=lambda r: not self.is_dropped(r, existing),
         )
         stored = [r for r in decided if not self.is_dropped(r, existing)]
-        epoch.replace([existing[r.document.id] for r in stored if r.document.id in existing])
+        epoch.note_replaced([existing[r.document.id] for r in stored if r.document.id in existing])
         report = self.store.put_many(stored)
         epoch.must_recheck = bool(report.conflicts or report.failures)
         epoch.written = {r.document.id for r in stored if report.accepted(r.document.id)}
@@ -74,7 +75,7 @@ class BatchWriter:
             epoch = Epoch.begin(self.store)
             in_turn = list(dict.fromkeys(ids))
             wanted = set(in_turn)
-            epoch.replace(list(self.store.get_many(wanted).values()))
+            epoch.note_replaced(list(self.store.get_many(wanted).values()))
             epoch.affected |= self.store.followers(wanted)
             removed = self.store.delete(in_turn)
             if not self.store.serial:  # another writer may have added a copy meanwhile

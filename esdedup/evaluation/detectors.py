@@ -124,7 +124,7 @@ class Ours:
             signature = item.signature
             record = undecided(item, (place, item.document.id), place)
             query = questions.probe(item.document.id, signature, record.order)
-            for found in pending.around(query)[0]:
+            for found in pending.find_with_successors(query)[0]:
                 evidence = verify(found.id, found.signature, signature, settings, found.shared)
                 reported = evidence.verdict != "different"
                 yield Likeness(places[found.id], place, sign * evidence.overlap, reported)

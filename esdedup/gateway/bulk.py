@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from esdedup.errors import InputError
 from esdedup.gateway import jsontext
-from esdedup.gateway.limits import TooMuch, has_many_values, lines_of
+from esdedup.gateway.limits import TooMuch, lines_of
 from esdedup.model import JSON
-from esdedup.model.encoding import parse_json
+from esdedup.model.encoding import has_many_values, parse_json
 
 Verb = Literal["index", "create", "update", "delete"]
 _VERBS: tuple[Verb, ...] = ("index", "create", "update", "delete")

@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from esdedup.errors import QueryError
 from esdedup.gateway import jsontext
-from esdedup.gateway.limits import MOST_VALUES, TooMuch, has_many_values
+from esdedup.gateway.limits import TooMuch
 from esdedup.model import JSON
-from esdedup.model.encoding import parse_json
+from esdedup.model.encoding import MOST_VALUES, has_many_values, parse_json
 from esdedup.model.queries import By
 from esdedup.stores.cluster import search_requests as requests
 

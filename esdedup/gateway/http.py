@@ -86,8 +86,11 @@ class Known(dict[bytes, V]):
     """
 
     most = 64
+    longest = 4_096  # bytes of a key: heads arrive before anybody is authenticated
 
     def add(self, key: bytes, value: V) -> None:
+        if len(key) > self.longest:
+            return
         if len(self) >= self.most:
             self.clear()
         self[key] = value

@@ -18,9 +18,6 @@ from esdedup.gateway.http import HttpError, encodings
 INLINE = 64 * 1024
 # Of a compressed body: an empty gzip member has 20 bytes and costs 15 µs.
 INLINE_PACKED = 4 * 1024
-# Brackets and commas of one JSON text that is read. Python reads a text in one step, during which
-# no other thread runs: 200,000 of them take about 30 ms.
-MOST_VALUES = 200_000
 # What is fed to the unpacker first, and at most; what it gives at most. A new member copies what
 # is left of a piece, so a piece grows only while a member goes on.
 _FIRST_PIECE, _LARGEST_PIECE, _LARGEST_STEP = 256, 64 * 1024, 1 << 20
@@ -161,8 +158,3 @@ def read_size(text: bytes) -> int:
     """About the memory that JSON takes when it is read: as measured, within a third."""
     brackets = text.count(b"{") + text.count(b"[")
     return 2 * len(text) + 128 * brackets + 64 * (text.count(b",") + text.count(b"\n"))
-
-
-def has_many_values(text: bytes) -> bool:
-    """Whether reading it as one JSON text would keep all other threads waiting."""
-    return len(text) > MOST_VALUES and sum(map(text.count, (b"[", b"{", b","))) > MOST_VALUES

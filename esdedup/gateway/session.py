@@ -20,6 +20,7 @@ from typing import Any
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.epoch import Epoch
+from esdedup.clustering.place import PendingIndex
 from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
 from esdedup.gateway import enriching
 from esdedup.gateway.bulk import Operation
@@ -147,15 +148,14 @@ class Desk:
     def _place(self, records: Sequence[Record], plan: enriching.Plan) -> list[Record]:
         """The records, those that could be processed with their decisions."""
         epoch = self._epoch
-        # Constraints on a written document take effect when it is reconciled.
-        named = self.store.corrections.named
-        is_repeated = len(plan.ids) < len(records)
-        epoch.must_recheck |= is_repeated or not plan.ids.isdisjoint(
-            epoch.pending.records.keys() | named
-        )
+        is_repeated = len(plan.ids) < len(records) or epoch.pending.has_any(plan.ids)
+        # Constraints may have changed since the epoch began.
+        is_named = not self.store.corrections.named.isdisjoint(plan.ids)
+        if is_repeated or is_named:  # other threads set the flag, too: it is never reset here
+            epoch.must_recheck = True
         signed = [(i, r) for i, r in enumerate(records) if r.decision.role != "unprocessed"]
         signed.sort(key=lambda pair: pair[1].order)
-        placed = epoch.place([record for _, record in signed])
+        placed = epoch.place([r for _, r in signed], hidden=plan.ids | plan.gone)
         epoch.written |= plan.ids
         epoch.deleted |= plan.gone
         epoch.to_verify |= plan.to_verify
@@ -190,7 +190,8 @@ class Desk:
             self._under_way -= 1
             self.used = time.monotonic()
             self._epoch.operations += operations
-            self._epoch.must_recheck |= doubtful
+            if doubtful:
+                self._epoch.must_recheck = True
             self._state.notify_all()
 
     # --- the mapping -------------------------------------------------------------------------
@@ -235,19 +236,20 @@ class Desk:
             epoch = self._epoch
             self.store.note_written(epoch.operations)
             epoch.operations = 0
-            epoch.must_recheck |= not is_quiet
+            if not is_quiet:
+                epoch.must_recheck = True
             holds = epoch.holds()
             if holds:
                 # Pending until the refresh is done: writes do not wait for it.
-                self._epoch = _SessionEpoch(self.store, self.store.marked(), epoch.pending)
-                earlier = list(epoch.pending.records.values())
+                pending = PendingIndex(earlier=epoch.pending)
+                self._epoch = _SessionEpoch(self.store, self.store.marked(), pending)
             else:
                 self._epoch = _SessionEpoch.begin(self.store)
                 self._epoch.must_recheck = not is_quiet
             unsigned, self._unsigned_since = self._unsigned_since, None
         try:
             if holds:
-                self._show(earlier)
+                self._make_visible()
             changed = self._reconcile(epoch, holds=holds)
             if unsigned is not None:
                 changed |= self._sign_unsigned(unsigned)
@@ -257,19 +259,16 @@ class Desk:
         if changed:  # what was decided meanwhile may rest on a link that is another now
             self._epoch.must_recheck = True
 
-    def _show(self, earlier: Sequence[Record]) -> None:
+    def _make_visible(self) -> None:
         """Make what the epoch before wrote visible to searches: it is pending no more."""
         self.store.refresh()
         with self._deciding:
             self.store.forget()
-            pending = self._epoch.pending
-            for record in earlier:
-                if pending.records.get(record.document.id) is record:
-                    pending.discard(record.document.id)
+            self._epoch.pending.drop_earlier()
 
     def _reconcile(self, epoch: _SessionEpoch, *, holds: bool) -> bool:
         if epoch.replaced:
-            epoch.replace(list(epoch.replaced.values()))
+            epoch.note_replaced(list(epoch.replaced.values()))
         if gone := epoch.deleted | set(epoch.replaced):
             epoch.affected |= self.store.followers(gone)
         changed = bool(epoch.reconcile(holds=holds))

@@ -315,8 +315,9 @@ def _start_pool(count: int, function: Function[R], settings: Settings, pages: bo
 
 def _start_fork_server() -> None:
     """Start it deaf to Ctrl-C, which is the parent's to handle; so are the workers it forks."""
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, resource_tracker
 
+    resource_tracker.ensure_running()  # first: starting it lets the signal through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         forkserver.ensure_running()

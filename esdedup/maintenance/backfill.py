@@ -276,11 +276,12 @@ class Backfill:
         pairs = list(zip(hits, signed, strict=True))
         records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
         failed = [self._failed(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
-        decided = [*epoch.place(records), *failed]
+        decided = [*epoch.place(records, hidden={hit["_id"] for hit in hits}), *failed]
         old = self._old_records(hits)
-        epoch.replace(list(old.values()))
+        epoch.note_replaced(list(old.values()))
         report = self.index.annotate_many(decided, set(old))
         written = [r for r in decided if report.accepted(r.document.id)]
+        epoch.must_recheck = bool(report.conflicts or report.failures)
         epoch.written = {r.document.id for r in written}
         # Another program may have replaced an original that copies depend on.
         epoch.affected |= store.followers(epoch.written)

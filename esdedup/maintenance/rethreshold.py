@@ -55,7 +55,7 @@ def changes_of(records: list[Record], store: Store, progress: Progress = _silent
     """The same for records that may stand elsewhere in the order than they are stored."""
     signed = [r for r in records if r.decision.role != "unprocessed"]
     signed.sort(key=lambda r: r.order)
-    pending, found = PendingIndex(), list[Change]()
+    pending, found, done = PendingIndex(), list[Change](), 0
     positions: dict[str, tuple[Order, Link]] = {}
     for part in chunks(signed, _BATCH):
         placement = place(
@@ -71,7 +71,8 @@ def changes_of(records: list[Record], store: Store, progress: Progress = _silent
         for record, placed in zip(part, placement.records, strict=True):
             if placed.decision.link != record.decision.link:
                 found.append(Change(record, placed.decision))
-        progress(len(pending.records), len(signed))
+        done += len(part)
+        progress(done, len(signed))
     return found
 
 

@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from esdedup.model import JSON
-from esdedup.model.encoding import parse_json
+from esdedup.model.encoding import MOST_VALUES, has_many_values, parse_json
 from esdedup.service.keys import Scope
 from esdedup.service.problems import Problem
 from esdedup.service.state import Service
@@ -36,6 +36,12 @@ class _Request(Request):
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
             body = await self.body()
+            if has_many_values(body):
+                raise Problem(
+                    413,
+                    "too-many-values",
+                    f"the body has more than {MOST_VALUES:,} values; send it in parts",
+                )
             try:
                 self._json = parse_json(body, parse_constant=_no_number)
             except json.JSONDecodeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import chain
 
 from esdedup.model import Candidate, Order, time_of
@@ -14,49 +14,45 @@ _MAX_CANDIDATES = 100
 
 
 class KeyIndex:
-    """An inverted index from keys to records.
+    """Inverted indexes from keys to records: one of representatives, one of all others.
 
-    Most keys belong to one record, so the first id of a key is stored without a list.
+    A story of thousands of copies has few representatives, so that a copy is compared with few.
     """
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
-        self._first: dict[str, str] = {}
-        self._others: dict[str, list[str]] = {}
+        self._representatives = _Postings()
+        self._others = _Postings()
 
     def put(self, record: Record) -> None:
-        id_ = record.document.id
-        self.discard(id_)
-        self.records[id_] = record
-        for key in _keys(record):
-            if self._first.setdefault(key, id_) != id_:
-                self._others.setdefault(key, []).append(id_)
+        self.discard(record.document.id)
+        self.records[record.document.id] = record
+        self._postings(record).put(record)
 
     def discard(self, id_: str) -> None:
-        record = self.records.pop(id_, None)
-        for key in set(_keys(record)) if record else ():
-            others = self._others.get(key, [])
-            if self._first[key] != id_:
-                others.remove(id_)
-            elif others:
-                self._first[key] = others.pop(0)
-            else:
-                del self._first[key]
+        if record := self.records.pop(id_, None):
+            self._postings(record).discard(record)
+
+    def _postings(self, record: Record) -> _Postings:
+        return self._representatives if record.decision.link.attracts else self._others
 
     def find(self, query: Probe) -> list[Candidate]:
         """Representatives before the document that share enough keys, most shared first."""
-        found, _ = self.around(query)
+        found, _ = self.find_with_successors(query)
         found.sort(key=lambda c: (-sum(c.shared.values()), c.order))
         return found[:_MAX_CANDIDATES]
 
     def successors(self, query: Probe) -> set[str]:
         """Records after the document that share enough keys, representatives or not."""
-        return self.around(query)[1]
+        return self.find_with_successors(query)[1]
 
-    def around(self, query: Probe) -> tuple[list[Candidate], set[str]]:
+    def find_with_successors(self, query: Probe) -> tuple[list[Candidate], set[str]]:
         """Candidates in no particular order, and successors."""
         candidates, successors = [], set()
-        for id_, shared in self._sharing(query).items():
+        sharing = self._representatives.sharing(query)
+        if not query.attracting_only or self._others.has_after(query.order):
+            sharing |= self._others.sharing(query)
+        for id_, shared in sharing.items():
             record = self.records[id_]
             order, link = record.order, record.decision.link
             if order > query.order:
@@ -71,7 +67,41 @@ class KeyIndex:
                 candidates.append(Candidate(id_, shared, record.signature, order, link))
         return candidates, successors
 
-    def _sharing(self, query: Probe) -> dict[str, dict[str, int]]:
+
+class _Postings:
+    """Key -> ids. Most keys belong to one record, so the first id is stored without a list."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._more: dict[str, list[str]] = {}
+        self._latest: Order | None = None  # of all that were ever put
+
+    def put(self, record: Record) -> None:
+        id_ = record.document.id
+        if self._latest is None or record.order > self._latest:
+            self._latest = record.order
+        for key in _keys(record):
+            if self._first.setdefault(key, id_) != id_:
+                self._more.setdefault(key, []).append(id_)
+
+    def discard(self, record: Record) -> None:
+        id_ = record.document.id
+        for key in _keys(record):
+            more = self._more.get(key)
+            if self._first[key] != id_:
+                assert more is not None
+                more.remove(id_)
+            elif more:
+                self._first[key] = more.pop(0)
+            else:
+                del self._first[key]
+            if more is not None and not more:
+                del self._more[key]
+
+    def has_after(self, order: Order) -> bool:
+        return self._latest is not None and self._latest > order
+
+    def sharing(self, query: Probe) -> dict[str, dict[str, int]]:
         """Id -> method -> shared keys, where the method has enough of them."""
         sharing: dict[str, dict[str, int]] = {}
         for method, keys in query.keys.items():
@@ -79,15 +109,15 @@ class KeyIndex:
                 continue
             once = dict.fromkeys(keys)
             first = filter(None, map(self._first.get, once))
-            others = filter(None, map(self._others.get, once))
-            for id_, count in Counter(chain(first, *others)).items():
+            more = filter(None, map(self._more.get, once))
+            for id_, count in Counter(chain(first, *more)).items():
                 if count >= query.needed[method]:
                     sharing.setdefault(id_, {})[method] = count
         return sharing
 
 
-def _keys(record: Record) -> Iterator[str]:
-    return (key for keys in record.signature.keys.values() for key in keys)
+def _keys(record: Record) -> Iterable[str]:
+    return dict.fromkeys(key for keys in record.signature.keys.values() for key in keys)
 
 
 def _is_within(window: int, one: Order, other: Order) -> bool:

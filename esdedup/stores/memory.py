@@ -172,8 +172,10 @@ class MemoryStore:
         self.refresh()
 
     def begin(self) -> Mark:
+        with self._request("position"):
+            mark = self.marked()
         self.refresh()
-        return self.marked()
+        return mark
 
     def marked(self) -> Mark:
         memory = self._memory

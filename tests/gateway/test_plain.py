@@ -570,3 +570,11 @@ def test_a_gateway_that_stops_finishes_the_read_in_hand(cluster: Cluster) -> Non
             threading.Timer(0.3, is_stopping.set).start()
         assert read_all(line) == ok(b"/slow")
         assert read_all(idle) == b""
+
+
+def test_long_heads_are_not_kept() -> None:
+    """A connection may send them before anybody is authenticated."""
+    known: http.Known[bool] = http.Known()
+    known.add(b"x" * known.longest, True)
+    known.add(b"y" * (known.longest + 1), True)
+    assert set(known) == {b"x" * known.longest}

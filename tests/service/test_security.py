@@ -528,6 +528,22 @@ def test_texts_made_for_slow_patterns_are_answered(service: Running, text: str) 
     service.client.get("/v1/search", params={"words": text[:2_000]})
 
 
+def test_a_date_made_for_slow_patterns_is_answered(service: Running) -> None:
+    published = "2026-01-01" + " " * 1_000_000 + "x"
+    body = {"text": FERRY, "published": published}
+    assert service.post("/v1/check", body).status_code == 200
+
+
+def test_a_body_of_too_many_values_is_refused_before_it_is_read(service: Running) -> None:
+    """Reading it would keep the event loop for seconds."""
+    body = b'{"text": "x", "extra": [' + b"[]," * 200_000 + b"[]]}"
+    answer = service.client.post(
+        "/v1/check", content=body, headers={"content-type": "application/json"}
+    )
+    kind = "urn:esdedup:problem:too-many-values"
+    assert (answer.status_code, answer.json()["type"]) == (413, kind)
+
+
 def test_a_list_made_for_slow_folding_is_answered(service: Running) -> None:
     """All alike, none the same: every item meets every other."""
     items = [{"title": f"Ferry {i}", "snippet": f"{FERRY} {i} and {i}"} for i in range(1_000)]

@@ -58,7 +58,7 @@ def test_records_are_found_as_a_store_would_find_them(
             for other, shared in near
             if other.order < one.order and (_attracts(other.decision.link) or not attracting_only)
         }
-        shown_before, shown_after = index.around(asked)
+        shown_before, shown_after = index.find_with_successors(asked)
         found: dict[str, tuple[object, Order, Link]] = {
             c.id: (dict(c.shared), c.order, c.link) for c in shown_before
         }
@@ -73,7 +73,7 @@ def test_of_two_versions_the_later_is_found_once() -> None:
         index.put(version)
     asked = record(2, 2, {"a", "b", "c"}, {"f"})
     probe = Probe(asked.document.id, asked.signature.keys, NEEDED, asked.order)
-    (found,), after = index.around(probe)
+    (found,), after = index.find_with_successors(probe)
     assert (found.id, found.order, found.signature) == ("d1", second.order, second.signature)
     assert found.shared == {"sketch": 2}, "not the key of the version before"
     assert not after

@@ -20,9 +20,17 @@ from hypothesis import strategies as st
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.outcomes import Outcome
-from esdedup.errors import DocumentError, EsdedupError, StoreCorrupt, StoreError, StoreUnavailable
+from esdedup.errors import (
+    DocumentError,
+    EsdedupError,
+    QueryError,
+    StoreCorrupt,
+    StoreError,
+    StoreUnavailable,
+)
 from esdedup.ingest.sign import prepare
 from esdedup.model import Document, Failure
+from esdedup.model.queries import Options, Query
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from esdedup.stores.sqlite import schema as sqlite_schema
@@ -472,3 +480,9 @@ def test_every_error_is_one_of_ours() -> None:
     assert issubclass(StoreCorrupt, EsdedupError)
     with pytest.raises(EsdedupError, match="shingle_words"):
         Settings(shingle_words=0)
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\0b", ""])
+def test_names_that_no_field_has_are_refused(name: str) -> None:
+    with Deduplicator.open() as news, pytest.raises(QueryError, match="is no name of a field"):
+        news.store.finder.facets(Query(), [name], Options(), 10)

@@ -97,3 +97,24 @@ class InlineExecutor(Executor):
         except Exception as error:  # noqa: BLE001  (raised again by `result`)
             done.set_exception(error)
         return done
+
+
+class LazyExecutor(Executor):
+    """Runs a job when its result is asked for: a write lands as late as it can."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return _LazyFuture(lambda: fn(*args, **kwargs))
+
+
+class _LazyFuture(Future[Any]):
+    def __init__(self, run: Callable[[], Any]) -> None:
+        super().__init__()
+        self._job = run
+
+    def result(self, timeout: float | None = None) -> Any:
+        if not self.done():
+            self.set_result(self._job())
+        return super().result(timeout)

@@ -56,11 +56,17 @@ class UnreadDates:
         return {"count": self.count, "examples": dict(self.examples)}
 
 
+# No date is longer; patterns that end in a zone take quadratic time over a run of spaces.
+_LONGEST = 200
+
+
 def moment(value: object) -> datetime | None:
     """A time as feeds and pages write it; None for what cannot be read without guessing."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)  # parse_time adds UTC
     if not isinstance(value, str | int | float | datetime):
+        return None
+    if isinstance(value, str) and len(value) > _LONGEST:
         return None
     try:
         return parse_time(_reading(value))

@@ -65,6 +65,10 @@ class DecisionOut(Out):
     method: str
     reason: str
     branch: bool
+    unread_date: str | None = Field(
+        default=None,
+        description="A date that could not be read: the article is ordered by its arrival.",
+    )
     evidence: list[EvidenceOut]
 
 
@@ -84,10 +88,6 @@ class OutcomeOut(DecisionOut):
 
     status: Literal["new", "unchanged", "changed", "dropped", "relinked", "failed"]
     failure: FailureOut | None = None
-    unread_date: str | None = Field(
-        default=None,
-        description="A date that could not be read: the article takes the place of its arrival.",
-    )
     relinked: list[OutcomeOut] | None = Field(
         default=None, description="Articles that were there before and got another place."
     )

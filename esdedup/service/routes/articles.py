@@ -76,9 +76,13 @@ async def index_many(request: Request, service: Here) -> Response:
 @_reading.post("/check", responses=answers(DecisionOut), summary="Decide without writing")
 async def check(article: Article, service: Here) -> Response:
     """New, a copy of which article, or an update of it: nothing is stored."""
-    item = await service.prepare_one(document_of_body(article))
+    document = document_of_body(article)
+    item = await service.prepare_one(document)
     (decision,) = await service.read(lambda d: d.checked([item]), "check")
-    return Answer(decision.to_json())
+    out = decision.to_json()
+    return Answer(
+        out if document.unread_date is None else {**out, "unread_date": document.unread_date}
+    )
 
 
 @_reading.get("/articles", responses=answers(ShownOut), summary="Show one article")

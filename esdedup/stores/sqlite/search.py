@@ -416,7 +416,7 @@ def _facet_value(name: str) -> tuple[str, str, list[Any]]:
 
 
 def _path(name: str) -> str:
-    if '"' in name or not name:
+    if '"' in name or "\0" in name or not name:
         raise QueryError(f"{name!r} is no name of a field")
     return "$" + "".join(f'."{part}"' for part in name.split("."))
 
