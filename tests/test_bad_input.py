@@ -31,6 +31,7 @@ from tests.reading import (
     reasons,
     write,
 )
+from tests.waiting import PATIENCE
 
 
 def test_missing_path_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
@@ -232,7 +233,7 @@ def test_depth_takes_no_memory(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", program, path, beside],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

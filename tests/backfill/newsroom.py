@@ -23,6 +23,7 @@ from esdedup.maintenance.backfill import Backfill, Plan
 from esdedup.model import Document
 from esdedup.settings import Settings
 from tests.servers import Server
+from tests.waiting import PATIENCE
 
 JSON = dict[str, Any]
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -151,4 +152,4 @@ def end_after(daemon: subprocess.Popen[str], documents: int) -> None:
     while seen < documents:
         seen += json.loads(daemon.stdout.readline())["documents"]
     daemon.send_signal(signal.SIGTERM)
-    assert daemon.wait(120) == 0
+    assert daemon.wait(PATIENCE) == 0

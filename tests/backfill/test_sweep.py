@@ -25,6 +25,7 @@ from tests.backfill.newsroom import (
     run,
 )
 from tests.servers import Server
+from tests.waiting import PATIENCE
 
 
 def test_sweep_mends_an_embedded_store(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_daemon_waits_for_its_index(server: Server) -> None:
         newsroom.fill(articles(5))
         assert "5 articles signed" in daemon.stdout.readline()
         daemon.send_signal(signal.SIGINT)
-        assert daemon.wait(120) == 0
+        assert daemon.wait(PATIENCE) == 0
     finally:
         daemon.kill()
         daemon.communicate()

@@ -7,7 +7,6 @@ import gzip
 import json
 import socket
 import threading
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +23,8 @@ from esdedup.gateway import bulk, folding, jsontext, limits, reads
 from esdedup.gateway.clients import Client
 from esdedup.gateway.http import HttpError
 from tests.gateway.running import HOST, Listener, Running, Said, commanded, request, running
+from tests.waiting import PATIENCE, wait_until
 
-SECONDS = 60.0  # whatever is waited for comes in a moment; a busy machine may need more
 PACKED = {"content-type": "application/x-ndjson", "content-encoding": "gzip"}
 
 
@@ -126,7 +125,7 @@ class Held:
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         self.entered.set()
-        assert self.is_open.wait(SECONDS)
+        assert self.is_open.wait(PATIENCE)
         return self._function(*given, **named)
 
 
@@ -167,12 +166,12 @@ def test_others_are_answered_meanwhile(
         packed = gzip.compress(body)
         attack = attacker.submit(made.http, "POST", f"/news-1/{path}", packed, PACKED)
         try:
-            assert held.entered.wait(SECONDS)
+            assert held.entered.wait(PATIENCE)
             assert made.http("GET", "/other/_doc/1").status == 200
             assert not attack.done()
         finally:
             held.is_open.set()
-        assert attack.result(SECONDS).status == 200
+        assert attack.result(PATIENCE).status == 200
 
 
 def test_a_long_answer_is_set_right_meanwhile(
@@ -193,12 +192,12 @@ def test_a_long_answer_is_set_right_meanwhile(
             wants = {"accept-encoding": "gzip"}
             asked = pool.submit(made.http, "POST", "/news-1/_search", "{}", wants)
             try:
-                assert held.entered.wait(SECONDS)
+                assert held.entered.wait(PATIENCE)
                 assert made.http("GET", "/other/_doc/1").status == 200
                 assert not asked.done()
             finally:
                 held.is_open.set()
-            said = asked.result(SECONDS)
+            said = asked.result(PATIENCE)
             assert said.headers["x-esdedup-fold"] == "group"
             assert b"aggregations" not in gzip.decompress(said.body)
 
@@ -230,22 +229,15 @@ def test_what_a_client_left_is_counted_until_its_end(
     monkeypatch.setattr(owner, name, held)
     body = msearch(2_000) if path == "_msearch" else bulk_of(2_000)
     with gateway(listener) as made:
-        with socket.create_connection(("127.0.0.1", made.port), timeout=SECONDS) as line:
+        with socket.create_connection(("127.0.0.1", made.port), timeout=PATIENCE) as line:
             line.sendall(request(f"POST /news-1/{path} HTTP/1.1", HOST,
                                  "Content-Type: application/x-ndjson",
                                  f"Content-Length: {len(body)}", body=body))  # fmt: skip
-            assert held.entered.wait(SECONDS)
+            assert held.entered.wait(PATIENCE)
         made.http("GET", "/other/_doc/1")
         assert made.gateway.memory.used > len(body)
         held.is_open.set()
         wait_until(lambda: made.gateway.memory.used == 0)
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # --- turns of the loop ----------------------------------------------------------------------------
@@ -267,7 +259,7 @@ def longest_run(made: Running, count: Callable[[], int], attack: Callable[[], An
         attack()
     finally:
         done.set()
-    return watching.result(SECONDS)
+    return watching.result(PATIENCE)
 
 
 def test_many_requests_at_once_give_way(listener: Listener) -> None:

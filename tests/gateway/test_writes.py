@@ -24,6 +24,7 @@ from esdedup.model import Document
 from tests.gateway.running import Running, running
 from tests.reading import deep
 from tests.servers import Server
+from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.servers
 
@@ -180,7 +181,7 @@ def test_writes_do_not_wait_for_the_refresh_behind_them(
 
     def held(store: CallerStore) -> None:
         refreshing.set()
-        assert is_open.wait(30)
+        assert is_open.wait(PATIENCE)
         refresh(store)
 
     def write(*ids: str) -> None:
@@ -192,7 +193,7 @@ def test_writes_do_not_wait_for_the_refresh_behind_them(
     gateway.settled()
     monkeypatch.setattr(CallerStore, "refresh", held)
     write(*ids[2:6])
-    assert refreshing.wait(30)
+    assert refreshing.wait(PATIENCE)
     write(*ids[6:12])
     is_open.set()
     write(*ids[12:])

@@ -34,6 +34,7 @@ from tests.servers.fixtures import READER, READER_PASSWORD, WRITER, WRITER_PASSW
 from tests.soak import check, of_one_writer
 from tests.stores.conftest import new_index
 from tests.test_linking import SENTENCES, Article
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.servers
 
@@ -222,6 +223,12 @@ def test_a_sweeping_daemon_outlives_a_restart(server: Server) -> None:
     newsroom.drop()
 
 
+def rejected(server: Server) -> int:
+    """Writes that the server had no room for."""
+    pools = server.http("GET", "/_nodes/stats/thread_pool").json()["nodes"].values()
+    return sum(node["thread_pool"]["write"]["rejected"] for node in pools)
+
+
 def test_a_full_write_queue_is_waited_for(small_server: Server) -> None:
     """Eight writers where two find room; each refused document is sent again."""
     index, documents = new_index(), stream(80)
@@ -241,10 +248,10 @@ def test_a_full_write_queue_is_waited_for(small_server: Server) -> None:
             pool.submit(flood)
         try:
             list(pool.map(lambda n: index_all(store, documents[n::8]), range(8)))
+            wait_until(lambda: rejected(small_server) > 0)  # a fast server may find room for all
         finally:
             quiet.set()
-    pools = small_server.http("GET", "/_nodes/stats/thread_pool").json()["nodes"].values()
-    assert sum(node["thread_pool"]["write"]["rejected"] for node in pools) > 0
+    assert rejected(small_server) > 0
     with Deduplicator.open(store, SETTINGS) as deduplicator:
         deduplicator.sweep(began)
     check(store, of_one_writer(documents))
