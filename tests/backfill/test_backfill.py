@@ -212,7 +212,7 @@ class TestBackfill:
 
             with monkeypatch.context() as killed:
                 # Decisions that know of no other document, so that all is left to reconciliation.
-                killed.setattr(Epoch, "place", lambda epoch, records: list(records))
+                killed.setattr(Epoch, "place", lambda epoch, records, **how: list(records))
                 killed.setattr(Epoch, "reconcile", dies)
                 with pytest.raises(KeyboardInterrupt):
                     next(job.run())
