@@ -47,6 +47,10 @@ class Link(Wire):
         self.idle_since = 0.0  # as the clock of all connections saw it; 0 until it did
         self.waiting: Waiting | None = None
 
+    def close(self) -> None:
+        """At once: nobody waits for what is left, nor for the end of a TLS connection."""
+        self.transport.abort()
+
     def data_received(self, data: bytes) -> None:
         waiting = self.waiting
         if waiting is not None and not self.held and waiting.take(data):

@@ -290,4 +290,6 @@ def _java(product: Product, version: str) -> str:
 def _tested(product: Product, version: str) -> str:
     if (product, version) in TOO_OLD:
         return "is refused"
-    return "all tests" if version == DEFAULT_VERSIONS[product] else "each command and the gateway"
+    return (
+        "all tests" if version == DEFAULT_VERSIONS[product] else "the main commands and the gateway"
+    )
