@@ -54,8 +54,8 @@ def print_unread_dates(dates: UnreadDates, out: Console) -> None:
     if not dates.count:
         return
     out.print(
-        f"{count(dates.count, 'article')} had a date that cannot be read, and are ordered by "
-        "their time of arrival:"
+        f"{count(dates.count, 'article')} had a date that cannot be read; arrival time is "
+        "used instead:"
     )
     for id_, text in dates.examples.items():
         out.print(f"    {plain(id_)}: {plain(text)}", soft_wrap=True)
