@@ -17,8 +17,8 @@ LOCK    = $(UV) pip compile --universal --python-version 3.11 --generate-hashes 
 without = $(foreach file,$(1),-c requirements/$(file).txt \
 	$$(sed -n 's/^\([a-z0-9.-]*\)==.*/--no-emit-package \1/p' requirements/$(file).txt))
 
-.PHONY: demo test test-newest check coverage mutation format bench eval servers soak docs lock \
-	upgrade clean
+.PHONY: demo test test-newest check coverage mutation format bench eval servers simulate soak docs \
+	lock upgrade clean
 .DEFAULT_GOAL := demo
 
 $(BUILD): requirements/build.txt
@@ -71,6 +71,9 @@ eval: $(DEV)  ## detection quality on the labelled sets
 
 servers: $(DEV)  ## real Elasticsearch and OpenSearch on loopback until Ctrl-C
 	$(BIN)/python -m tests.servers both
+
+simulate: $(DEV)  ## several writers, faults and crashes on a model of the engine: SIMULATE="--minutes 10"
+	$(BIN)/python -m tests.simulation $(SIMULATE)
 
 soak: $(DEV)  ## several writers at once, 10 seeds on both products
 	$(BIN)/python -m tests.soak

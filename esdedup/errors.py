@@ -6,16 +6,16 @@ EsdedupError
 ├── InputError             something given to read cannot be read
 │   ├── DocumentError      one document of it; the others go on
 │   ├── UnknownDocument    an id that the store does not have
-│   ├── Contradiction      two things that people said of groups cannot both hold
-│   └── QueryError         a search cannot be understood, or not be done in that way
+│   ├── Contradiction      two constraints that people set cannot both hold
+│   └── QueryError         a search is not valid, or not possible in that mode
 │       └── NotCollapsible it cannot be folded by `collapse`; `canonical` can do it
 ├── ExtractionError        an HTML page gave no article (later: retry; never: quarantine)
 └── StoreError             the store refused or could not do something
-    ├── StoreMissing       there is none yet, and reading does not make one
-    ├── StoreUnprepared    articles are there, our fields are not: `esdedup backfill`
+    ├── StoreMissing       there is no store yet, and reading does not create one
+    ├── StoreUnprepared    its articles lack the fields of esdedup: `esdedup backfill`
     ├── UnsupportedVersion the server is too old
     ├── StoreUnavailable   it may work later (disk full, locked, no connection)
-    └── StoreCorrupt       it will not work before someone mends it
+    └── StoreCorrupt       it must be repaired or replaced first
 
 Every message says what happened, to which document, file or store, and what to do.
 """
@@ -24,7 +24,7 @@ from __future__ import annotations
 
 
 class EsdedupError(Exception):
-    """Base class: whoever catches this catches everything esdedup raises on purpose."""
+    """Base class of all errors that esdedup raises on purpose."""
 
 
 class SettingsError(EsdedupError):
@@ -32,7 +32,7 @@ class SettingsError(EsdedupError):
 
 
 class SettingsMismatch(SettingsError):
-    """The store was written with other settings of the kind that shapes its keys."""
+    """The store was written with other values of the settings that shape its keys."""
 
 
 class InputError(EsdedupError):
@@ -53,19 +53,19 @@ class UnknownDocument(InputError):
 
 
 class Contradiction(InputError):
-    """What somebody says of groups cannot hold beside what was said before."""
+    """A new constraint contradicts one that was set before."""
 
     def __init__(self, new: str, before: str, where: str = "") -> None:
         super().__init__(
-            f"{new}, and {before}: both cannot hold{where}. `esdedup groups forget` takes back "
-            "what was said"
+            f"{new}, and {before}: both cannot hold{where}. `esdedup groups forget` removes "
+            "a constraint"
         )
         self.new = new
         self.before = before
 
 
 class QueryError(InputError):
-    """A search cannot be understood, or cannot be done in the way that was asked for."""
+    """A search is not valid, or not possible in the requested mode."""
 
 
 class NotCollapsible(QueryError):
@@ -85,7 +85,7 @@ class StoreMissing(StoreError):
 
 
 class StoreUnprepared(StoreError):
-    """Articles are there without our fields: nothing could be folded."""
+    """The articles lack the fields of esdedup, so that no search can be folded."""
 
 
 class UnsupportedVersion(StoreError):
@@ -97,4 +97,4 @@ class StoreUnavailable(StoreError):
 
 
 class StoreCorrupt(StoreError):
-    """The store cannot work before someone mends or replaces it."""
+    """The store must be repaired or replaced before it works again."""

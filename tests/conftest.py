@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and settings of all tests."""
 
 from __future__ import annotations
 
@@ -10,14 +10,26 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from esdedup.clustering.deduplicator import Deduplicator
-from tests.commands import cli, filled  # noqa: F401  (fixtures, found by name)
 from tests.servers.fixtures import (  # noqa: F401  (fixtures, found by name)
     cluster,
-    elasticsearch_8_server,
     elasticsearch_server,
     opensearch_server,
     secure_elasticsearch_server,
 )
+from tests.support.backends import (  # noqa: F401  (fixtures, found by name)
+    backend,
+    cluster_backend,
+    delayed_memory_backend,
+    elasticsearch_backend,
+    memory_backend,
+    opensearch_backend,
+    persistent_backend,
+    server,
+    sqlite_backend,
+    store,
+    store_url,
+)
+from tests.support.commands import cli, filled  # noqa: F401  (fixtures, found by name)
 
 # Timing is the benchmarks' business: a busy machine must not fail a property.
 settings.register_profile(
@@ -36,10 +48,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _ctrl_c_is_heard() -> Iterator[None]:
-    """A job in the background ignores Ctrl-C, and so would all that it starts.
+def _handle_ctrl_c() -> Iterator[None]:
+    """A background job ignores Ctrl-C, and so would the processes that it starts.
 
-    What is handled in one process is at its default in those it starts.
+    A signal that one process handles has its default action in the processes it starts.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield

@@ -31,11 +31,14 @@ ROOT = Path(__file__).parents[1]
 # The tests that would be read first by someone who changes the file, the quick ones in front.
 _ALL = ("tests/methods/test_all.py", "tests/golden/test_methods.py")
 TESTS: dict[str, tuple[str, ...]] = {
-    "esdedup/matching/verify.py": ("tests/test_verify.py", "tests/test_decide.py"),
+    "esdedup/matching/verify.py": (
+        "tests/matching/test_verify.py",
+        "tests/matching/test_decide.py",
+    ),
     "esdedup/matching/decide.py": (
-        "tests/test_decide.py",
-        "tests/test_corrections.py",
-        "tests/test_linking.py",
+        "tests/matching/test_decide.py",
+        "tests/matching/test_constraints.py",
+        "tests/clustering/test_fixed_point.py",
     ),
     "esdedup/methods/antecedents.py": ("tests/methods/test_phrases.py",),
     "esdedup/text/batch.py": (
@@ -43,7 +46,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/methods/test_reference.py",
         "tests/methods/test_signing.py",
     ),
-    "esdedup/text/boilerplate.py": ("tests/statistics",),
+    "esdedup/text/boilerplate.py": ("tests/text/statistics",),
     "esdedup/methods/entities.py": (*_ALL, "tests/methods/test_entities.py"),
     "esdedup/methods/exact.py": (*_ALL, "tests/methods/test_signing.py"),
     "esdedup/methods/imatch.py": (*_ALL, "tests/methods/test_imatch.py"),

@@ -24,10 +24,10 @@ from typing import Any
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document, Link
 from esdedup.settings import Settings
-from esdedup.stores.cluster.requests import quarantine_index
 from esdedup.stores.cluster.store import ClusterStore
 from tests.servers import Product, Server, start
-from tests.test_linking import SENTENCES, Article
+from tests.support.articles import SENTENCES, WHOLE, StoryVariant
+from tests.support.backends import drop_index
 
 PROCESSES = 4
 DOCUMENTS = 80
@@ -39,24 +39,23 @@ _SECONDS = 240  # a process that takes longer hangs
 def stream(seed: int) -> list[Document]:
     """Three in ten are copies, cut copies (likeness in chains) or updates; many share a day."""
     chance = random.Random(seed)
-    whole = tuple(range(SENTENCES))
-    articles: list[Article] = []
+    articles: list[StoryVariant] = []
     for number in range(DOCUMENTS):
         day = chance.randrange(6)
         if articles and chance.random() < 0.3:
             first, last = sorted(chance.sample(range(SENTENCES + 1), 2))
-            kept = chance.choice([whole, whole, whole[first:last] or whole])
+            chosen = chance.choice([WHOLE, WHOLE, WHOLE[first:last] or WHOLE])
             dead = chance.choice([12, 12, 12, 17, 23])
             # Favours few stories, so that some of them grow.
             story = chance.choice(articles[: 1 + len(articles) // 4]).story
-            articles.append(Article(story, kept, dead, chance.choice([0, 0, 0, 9]), day))
+            articles.append(StoryVariant(story, chosen, dead, chance.choice([0, 0, 0, 9]), day))
         else:
-            articles.append(Article(seed * 1000 + number, whole, 12, 0, day))
+            articles.append(StoryVariant(seed * 1000 + number, day=day))
     return [article.document(f"d{number:03d}") for number, article in enumerate(articles)]
 
 
 def links(deduplicator: Deduplicator, documents: Sequence[Document]) -> dict[str, Link]:
-    records = deduplicator.store.get_many(d.id for d in documents)
+    records = deduplicator.store.documents.get(d.id for d in documents)
     return {id_: record.decision.link for id_, record in records.items()}
 
 
@@ -90,7 +89,7 @@ class Job:
 
     def _disturb(self, store: ClusterStore) -> None:
         chance = random.Random(f"{self.seed} {os.getpid()}")
-        write: Callable[..., Any] = store.write
+        write: Callable[..., Any] = store.documents.write
         writes = 0
 
         def paused(actions: Any) -> Any:
@@ -102,7 +101,7 @@ class Job:
                 os.kill(os.getpid(), signal.SIGKILL)
             return written
 
-        store.write = paused  # type: ignore[method-assign]  # a slow writer
+        store.documents.write = paused  # type: ignore[method-assign]  # a slow writer
 
 
 def run_all(jobs: Sequence[Job]) -> list[int | None]:
@@ -126,12 +125,12 @@ def check(url: str, expected: dict[str, Link]) -> None:
     """The groups of one writer, every document once, each group with exactly one original."""
     with Deduplicator.open(url, SETTINGS, mode="read") as deduplicator:
         store = deduplicator.store
-        store.refresh()
-        found = {id_: r.decision.link for id_, r in store.get_many(expected).items()}
+        store.concurrency.make_visible()
+        found = {id_: r.decision.link for id_, r in store.documents.get(expected).items()}
         wrong = {i: (found.get(i), link) for i, link in expected.items() if found.get(i) != link}
         assert not wrong, f"{len(wrong)} links differ (is, should be): {wrong}"
-        assert store.stats()["documents"] == len(expected)
-        assert store.check() == []
+        assert store.maintenance.stats()["documents"] == len(expected)
+        assert store.maintenance.find_problems() == []
 
 
 def several_writers(url: str, seed: int) -> None:
@@ -179,8 +178,7 @@ def in_new_index(server: Server, trial: Callable[[str, int], None], seed: int) -
     try:
         trial(f"{server.product}+{server.url}/{index}", seed)
     finally:
-        for name in (index, quarantine_index(index)):
-            server.http("DELETE", f"/{name}")
+        drop_index(server, index)
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import os
 import shutil
 import signal
 import subprocess
@@ -17,9 +18,9 @@ import httpx
 import pytest
 
 import esdedup
-from tests.installed import Installed
 from tests.service.process import Process
-from tests.waiting import PATIENCE
+from tests.support.installed import Installed
+from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 
@@ -104,6 +105,20 @@ def test_the_commands_work_from_any_folder(installed: Installed, tmp_path: Path)
     run("index", "pages", "--store", "news.db")
     assert "ferry" in run("search", "ferry", "--store", "news.db").lower()
     assert run("words", "--help")
+
+
+def test_make_demo_sets_up_a_new_environment_without_a_warning(tmp_path: Path) -> None:
+    """Everything that a first visitor sees: the set-up, then the demo. Needs a package registry."""
+    own = ("PYTHON", "MAKE", "VIRTUAL_ENV")  # of the run of these tests
+    environment = {name: v for name, v in os.environ.items() if not name.startswith(own)}
+    ran = subprocess.run(
+        ["make", "demo", f"VENV={tmp_path / 'venv'}", f"PYTHON={sys.executable}"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    set_up, _, demo = ran.stdout.partition("esdedup demo\n")
+    assert "warning" not in set_up.lower()
+    assert "73 pages" in demo
 
 
 def test_the_service_and_its_page_work_from_any_folder(

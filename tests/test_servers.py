@@ -138,13 +138,6 @@ def test_restart_keeps_the_data(
     assert server.http("DELETE", "/kept").status == 200
 
 
-def test_elasticsearch_8_answers(elasticsearch_8_server: Server) -> None:
-    answer = elasticsearch_8_server.http("GET", "/_cluster/health")
-    assert answer.headers["X-Elastic-Product"] == "Elasticsearch"
-    roundtrip(elasticsearch_8_server, "servers-test")
-    assert elasticsearch_8_server.http("DELETE", "/servers-test").status == 200
-
-
 def test_a_closed_server_leaves_nothing() -> None:
     with start("elasticsearch") as server:
         roundtrip(server, "news")

@@ -1,1 +1,1 @@
-"""Watches that report each new finding once: events, protected texts, feeds."""
+"""Notifications: what is worth reporting, where it is sent, and what was reported already."""

@@ -1,10 +1,9 @@
-"""Who posts protected articles: every newly indexed article is checked against them.
+"""A watch on protected texts: every newly indexed article is checked for them.
 
 The case of section 4.3 of paper 003: when something is posted, it is compared with a protected
-archive, and a notification goes to whoever posted it and to the author of what it contains. The
-protected texts lie in a small index in memory, cut finer than an archive is, since the words
-themselves verify; each new article is asked against it. What was told stands in a checkpoint file,
-so that nobody is told twice.
+archive, and a notification goes to whoever posted it and to the author of the text it contains.
+The protected texts are in a small index in memory, with shorter windows than an archive has, since
+the words themselves verify.
 """
 
 from __future__ import annotations
@@ -15,29 +14,30 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from esdedup.alerts.checkpoint import Checkpoint, Output, hashed
+from esdedup.alerts.checkpoint import Checkpoint, sha256_hex
+from esdedup.alerts.sinks import LineSink
+from esdedup.alerts.watch import BATCH, LookResult, Watch
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.maintenance.backfill import OVERLAP
-from esdedup.methods.lengths import shortest
+from esdedup.methods.lengths import min_sentences
 from esdedup.model import JSON, Document, Failure, iso
+from esdedup.model.batching import batched
+from esdedup.model.results import Mention
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
-from esdedup.stores.cluster.requests import at_path
-from esdedup.stories.text_reuse import Checked, Copy, copies
+from esdedup.stores.cluster.requests.documents import at_path
+from esdedup.stories.text_reuse import Copy, TextReuse, find_text_reuse
 from esdedup.text.sentences import split
 
 # Four sentences are enough: by reckoning a window of four lengths is met by chance once in about
 # a million, and the words decide.
 _WINDOW = 4
-_MANY = 200
-_EVER = datetime.fromtimestamp(0, UTC)
 POSTER_FIELDS = ("poster", "posted_by", "user", "author", "byline", "creator")
 AUTHOR_FIELDS = ("author", "byline", "creator", "contact", "poster")
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """What is protected in the store itself, who is to be told, and from which share on."""
+    """Which articles of the store are protected, who is named, and from which share on."""
 
     ids: frozenset[str] = frozenset()
     where: Mapping[str, str] = field(default_factory=dict)  # field -> value
@@ -55,63 +55,36 @@ class Protection:
         if document.id in self.ids:
             return True
         own = document.to_json()
-        return any(_says(at_path(own, name), value) for name, value in self.where.items())
+        return any(_has_value(at_path(own, name), value) for name, value in self.where.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
-    """A newly indexed article that contains a protected one, and who is to know."""
+def _line(record: Record, copy: Copy, poster: str | None, author: str | None) -> JSON:
+    """The notification: a newly indexed article, the protected text in it, and who is to know.
 
-    record: Record
-    copy: Copy
-    poster: str | None
-    author: str | None
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        return self.record.document.id, self.copy.document.id
-
-    @property
-    def id(self) -> str:
-        """The same for the same two articles: they are told of once, whatever is edited later."""
-        return hashed("\0".join(self.pair))[:20]
-
-    def to_json(self, now: datetime) -> JSON:
-        shared = self.copy.shared
-        return {
-            "notification": self.id,
-            "at": iso(now),
-            "to": [
-                {"role": "poster", "name": self.poster},
-                {"role": "author", "name": self.author},
-            ],
-            "article": {
-                **_about(self.record.document),
-                "group": self.record.decision.group,
-                "role": self.record.decision.role,
-            },
-            "protected": _about(self.copy.document),
-            "words": shared.words,
-            "of_article": round(shared.of_here, 4),
-            "of_protected": round(shared.of_there, 4),
-            "passages": [
-                {"article": list(p.here), "protected": list(p.there), "words": p.words}
-                for p in shared.passages
-            ],
-        }
-
-
-def _about(document: Document) -> JSON:
+    Its id is made from the two articles: a pair is reported once, whatever is edited later.
+    """
+    shared, document = copy.shared, record.document
     return {
-        "id": document.id,
-        "title": document.title,
-        "url": document.url,
-        "source": document.source,
-        "published": iso(document.published) if document.published else None,
+        "notification": sha256_hex("\0".join((document.id, copy.document.id)))[:20],
+        "at": iso(datetime.now(UTC)),
+        "to": [{"role": "poster", "name": poster}, {"role": "author", "name": author}],
+        "article": {
+            **Mention.of(document).to_json(),
+            "group": record.decision.group,
+            "role": record.decision.role,
+        },
+        "protected": Mention.of(copy.document).to_json(),
+        "words": shared.words,
+        "of_article": round(shared.of_here, 4),
+        "of_protected": round(shared.of_there, 4),
+        "passages": [
+            {"article": list(p.here), "protected": list(p.there), "words": p.words}
+            for p in shared.passages
+        ],
     }
 
 
-def _says(value: Any, wanted: str) -> bool:
+def _has_value(value: Any, wanted: str) -> bool:
     if isinstance(value, bool):
         return wanted.lower() in (("true", "yes", "1") if value else ("false", "no", "0"))
     values = value if isinstance(value, list) else [value]
@@ -130,12 +103,12 @@ _SETTINGS = replace(
 )
 
 
-class Protected:
-    """The protected texts, in memory, to be asked who is contained in an article."""
+class ProtectedTexts:
+    """The protected texts, in memory: finds those that an article contains."""
 
     def __init__(self) -> None:
         self._index = Deduplicator.open("sqlite://:memory:", _SETTINGS)
-        # Under names of our own: a text from a file may have the id of an article of the store.
+        # Ids of our own: a text from a file may have the id of an article of the store.
         self._own: dict[str, str] = {}
 
     def close(self) -> None:
@@ -147,11 +120,11 @@ class Protected:
     def add(
         self, documents: Iterable[Document | Failure], *, stored: bool = False
     ) -> Iterator[Failure | str]:
-        """What cannot be used comes back, and the ids of texts too short to be told in others."""
-        named = (d if isinstance(d, Failure) else self._named(d, stored) for d in documents)
-        for batch in self._index.add_batches(named):
+        """Yields what cannot be used, and the ids of texts too short to be found in others."""
+        renamed = (d if isinstance(d, Failure) else self._rename(d, stored) for d in documents)
+        for batch in self._index.add_batches(renamed):
             ids = [o.decision.id for o in batch if o.status != "relinked"]
-            there = self._index.store.get_many(ids)
+            there = self._index.store.documents.get(ids)
             for outcome in batch:
                 id_ = outcome.decision.id
                 if outcome.failure is not None:
@@ -165,10 +138,10 @@ class Protected:
         names = [_name_of(id_, stored=True) for id_ in ids]
         self._index.delete(name for name in names if self._own.pop(name, None))
 
-    def in_article(self, document: Document, least: float) -> list[Copy]:
-        """Protected texts in an article of the store, but for itself."""
-        found = copies(replace(document, id="article"), self._index.store)
-        if not isinstance(found, Checked):
+    def find_in(self, document: Document, least: float) -> list[Copy]:
+        """Protected texts in an article of the store, except the article itself."""
+        found = find_text_reuse(replace(document, id="article"), self._index.store)
+        if not isinstance(found, TextReuse):
             return []
         own = _name_of(document.id, stored=True)
         return [
@@ -177,58 +150,40 @@ class Protected:
             if copy.shared.of_there >= least and copy.document.id != own
         ]
 
-    def _named(self, document: Document, stored: bool) -> Document:
+    def _rename(self, document: Document, stored: bool) -> Document:
         name = _name_of(document.id, stored=stored)
         self._own[name] = document.id
         return replace(document, id=name)
 
 
 def _is_short(document: Document) -> bool:
-    return split([document.text]).count(0) < shortest(_SETTINGS)
+    return split([document.text]).count(0) < min_sentences(_SETTINGS)
 
 
 def _name_of(id_: str, *, stored: bool) -> str:
-    return f"{'store' if stored else 'file'}:{hashed(id_)[:40]}"
+    return f"{'store' if stored else 'file'}:{sha256_hex(id_)[:40]}"
 
 
 # --- watching ----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Passed:
-    """What one look at the store came to."""
-
-    articles: int = 0
-    told: int = 0
-
-
-class Watch:
-    """Looks at what was indexed since the last time, and tells of protected texts in it."""
+class ReuseWatch(Watch):
+    """Reports newly indexed articles that contain protected texts."""
 
     def __init__(
         self,
         protection: Protection,
         checkpoint: Checkpoint,
-        output: Output,
+        sink: LineSink,
         *,
         start: datetime | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        super().__init__(checkpoint, sink, clock)
         self.protection = protection
-        self.protected = Protected()
-        self._checkpoint = checkpoint
-        self._output = output
-        self._clock = clock
-        self._since = checkpoint.since or start or clock()
+        self.protected = ProtectedTexts()
         self._loaded: set[str] = set()
-        checkpoint.reached(self._since)
-        with checkpoint.transaction():
-            checkpoint.tell(output.told_before())
-
-    @property
-    def since(self) -> datetime:
-        """Articles indexed from then on are looked at, a little earlier ones for other clocks."""
-        return self._since
+        self._advance(checkpoint.since or start or self._since)
 
     def __enter__(self) -> Self:
         return self
@@ -236,64 +191,43 @@ class Watch:
     def __exit__(self, *exception: object) -> None:
         self.protected.close()
 
-    def look(self, store: Store, stopped: Callable[[], bool] = lambda: False) -> Passed:
-        """One pass; stopped between two batches it goes on there the next time."""
-        began, passed = self._clock(), Passed()
-        store.begin()
+    def _prepare(self, store: Store) -> None:
         if self.protection.in_store:
-            self._protect_stored(store)
-        ids = sorted(store.changed_since(self._since - OVERLAP))
-        for start in range(0, len(ids), _MANY):
-            if stopped():
-                return passed
-            records = store.get_many(ids[start : start + _MANY]).values()
-            self._batch(self._checkpoint.unseen(records), passed)
-        self._checkpoint.reached(began)
-        self._since = began
-        return passed
+            self._load_protected(store)
 
-    def _batch(self, records: Sequence[Record], passed: Passed) -> None:
-        fresh = [r for r in records if r.decision.role != "unprocessed"]
-        mine = [r for r in fresh if self._covers(r)]
-        self._add_stored(mine)
-        self._drop_stored(r for r in fresh if not self._covers(r))
-        own = {r.document.id for r in mine}
-        found = [n for r in fresh if r.document.id not in own for n in self._notifications(r)]
-        new = list({n.id: n for n in found if not self._checkpoint.is_told(n.id)}.values())
-        now = self._clock()
-        with self._checkpoint.transaction():
-            self._checkpoint.tell(n.id for n in new)
-            self._checkpoint.saw(records, now)
-            if new:
-                self._output.write([n.to_json(now) for n in new])
-        passed.articles += len(fresh)
-        passed.told += len(new)
+    def _examine(self, records: Sequence[Record], result: LookResult) -> None:
+        unseen = self._checkpoint.unseen(records)
+        usable = [r for r in unseen if r.decision.role != "unprocessed"]
+        covered = [r for r in usable if self._covers(r)]
+        self._add_stored(covered)
+        own = {r.document.id for r in covered}
+        others = [r for r in usable if r.document.id not in own]
+        self._drop_stored(others)
+        lines = [line for record in others for line in self._find(record)]
+        result.articles += len(usable)
+        result.reported += self._report({n["notification"]: n for n in lines}, seen=unseen)
 
-    def _notifications(self, record: Record) -> Iterator[Notification]:
+    def _find(self, record: Record) -> Iterator[JSON]:
         document = record.document
-        for copy in self.protected.in_article(document, self.protection.least):
+        for copy in self.protected.find_in(document, self.protection.least):
             poster = _name(document, self.protection.poster)
             author = _name(copy.document, self.protection.author)
             if poster is None or poster != author:  # nobody is told of their own texts
-                yield Notification(record, copy, poster, author)
+                yield _line(record, copy, poster, author)
 
-    # --- what is protected in the store --------------------------------------------------------
+    # --- protected articles of the store -------------------------------------------------------
 
-    def _protect_stored(self, store: Store) -> None:
-        """All protected articles of the store: looked for once, remembered, kept up to date."""
+    def _load_protected(self, store: Store) -> None:
+        """Search the whole store once for each rule; later only load what was found then."""
         known = self._checkpoint.protected_ids() | self.protection.ids
         rule = json.dumps(dict(self.protection.where), sort_keys=True)
-        if self.protection.where and not self._checkpoint.scanned_for(rule):
-            everything = sorted(store.changed_since(_EVER))
-            for part in _parts(everything):
-                found = [r for r in store.get_many(part).values() if self._covers(r)]
-                with self._checkpoint.transaction():
-                    self._checkpoint.protect(r.document.id for r in found)
-                self._add_stored(found)
+        if self.protection.where and not self._checkpoint.has_scanned(rule):
+            for records in store.documents.scan():
+                self._add_stored([r for r in records if self._covers(r)])
             with self._checkpoint.transaction():
-                self._checkpoint.scanned(rule)
-        for part in _parts(sorted(known - self._loaded)):
-            self._add_stored([r for r in store.get_many(part).values() if self._covers(r)])
+                self._checkpoint.mark_scanned(rule)
+        for part in batched(sorted(known - self._loaded), BATCH):
+            self._add_stored([r for r in store.documents.get(part).values() if self._covers(r)])
 
     def _covers(self, record: Record) -> bool:
         return self.protection.covers(record.document)
@@ -313,13 +247,8 @@ class Watch:
             self._loaded -= gone
 
 
-def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(ids), _MANY):
-        yield ids[start : start + _MANY]
-
-
 def _name(document: Document, names: Sequence[str]) -> str | None:
-    """The first of these fields that says something, else the source."""
+    """The first of these fields that has a value, else the source."""
     own = document.to_json()
     for name in names:
         value = at_path(own, name)

@@ -1,6 +1,6 @@
 """The command line: parses, calls, prints.
 
-One file per family of commands, each with a `register(app)`. Everything heavy (numpy, rich, the
+One file per family of commands; the table below names them all. Everything heavy (numpy, rich, the
 stores) is imported inside the commands, so that `esdedup --help` answers at once.
 """
 
@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from esdedup import __version__
-from esdedup.cli import admin as upkeep
 from esdedup.cli import (
+    admin,
     backfill,
     cluster,
     copies,
     demo,
     evaluate,
+    explain,
     folding,
     gateway,
     groups,
@@ -29,17 +31,17 @@ from esdedup.cli import (
     searching,
     serve,
     stories,
+    tuning,
     words,
 )
-from esdedup.cli import explain as why
-from esdedup.cli.exit_codes import EPILOG, reported
+from esdedup.cli.exit_codes import EPILOG, report_errors
 
 
 class _Reporting(TyperGroup):
     """Turns the errors of every command into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        with reported():
+        with report_errors():
             return super().invoke(ctx)
 
 
@@ -72,10 +74,7 @@ def _esdedup(
     ca_certs: Annotated[
         str | None,
         typer.Option(
-            "--ca-certs",
-            envvar="ES_CA_CERTS",
-            metavar="FILE",
-            help="Certificate authority of the cluster.",
+            envvar="ES_CA_CERTS", metavar="FILE", help="Certificate authority of the cluster."
         ),
     ] = None,
 ) -> None:
@@ -84,26 +83,46 @@ def _esdedup(
         os.environ["ES_CA_CERTS"] = ca_certs  # where `Target.parse` finds it
 
 
-# The order of the help. A new family (evaluation, a service) is named here and nowhere else.
-for family in (
-    demo,
-    indexing,
-    searching,
-    groups,
-    folding,
-    why,
-    stories,
-    copies,
-    upkeep,
-    retention,
-    backfill,
-    cluster,
-    gateway,
-    words,
-    evaluate,
-    serve,
-):
-    family.register(app)
+# Every command, in the order of the help.
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "index": indexing.index,
+    "check": indexing.check,
+    "retry": indexing.retry,
+    "search": searching.search,
+    "front": searching.front,
+    "show": searching.show,
+    "fold": folding.fold,
+    "explain": explain.explain,
+    "similar": stories.similar,
+    "story": stories.story,
+    "copies": copies.copies,
+    "links": copies.links,
+    "quarantine": admin.quarantine,
+    "delete": admin.delete,
+    "stats": admin.stats,
+    "settings": admin.show_settings,
+    "doctor": admin.doctor,
+    "expire": retention.expire,
+    "backfill": backfill.backfill,
+    "sweep": backfill.sweep,
+    "gateway": gateway.gateway,
+    "eval": evaluate.evaluate,
+    "tune": tuning.tune,
+    "rethreshold": tuning.rethreshold,
+    "serve": serve.serve,
+}
+GROUPS = {
+    "groups": groups.app,
+    "events": stories.events_app,
+    "templates": cluster.app,
+    "words": words.app,
+    "keys": serve.keys_app,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+for name, group in GROUPS.items():
+    app.add_typer(group, name=name)
 
 
 def main() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,70 +24,57 @@ from esdedup.cli.options import (
     settings_of,
     shown_store,
 )
-from esdedup.cli.output import console, count, joined, plain, print_json, styled, table
+from esdedup.cli.output import console, count, join, paint, plain, print_json, show, show_all, table
 from esdedup.errors import StoreError
 
 if TYPE_CHECKING:
-    from esdedup.cli.doctor import Check
+    from esdedup.cli.doctor import DoctorCheck
+    from esdedup.cli.screen import Screen
     from esdedup.clustering.deduplicator import Deduplicator
-
-
-def register(app: typer.Typer) -> None:
-    for command in (quarantine, delete, stats):
-        app.command()(command)
-    app.command(name="settings")(show_settings)
-    app.command()(doctor)
+    from esdedup.maintenance.delete import Deleted
+    from esdedup.model import Failure
 
 
 def quarantine(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     """List the articles that could not be processed, and why."""
-    opened = open_existing(store)
-    try:
-        failures = opened.quarantined()
-    finally:
-        opened.close()
-    if json_:
-        print_json(failure.to_json() for failure in failures)
-        return
-    print_failures(failures)
-    console().print(f"{count(len(failures), 'article')} in the quarantine")
+    with open_existing(store) as opened:
+        failures = opened.quarantine.entries()
+    show_all(failures, _print_quarantine, as_json=json_)
+
+
+def _print_quarantine(out: Screen, failures: Sequence[Failure]) -> None:
+    print_failures(out, failures)
+    out.print(f"{count(len(failures), 'article')} in the quarantine")
 
 
 def delete(
     ids: Annotated[list[str], typer.Argument(metavar="ID", help="Articles to delete.")],
     store: StoreUrl = DEFAULT_STORE,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would happen.")
+        bool, typer.Option("--dry-run", help="Report what would happen; write nothing.")
     ] = False,
     json_: AsJson = False,
 ) -> None:
-    """Delete articles; copies of an original close ranks.
+    """Delete articles; if an original is deleted, the next of its group becomes the original.
 
-    Where an original goes, the next of its group takes its place, and is reported.
+    The new originals are reported.
     """
     with open_to_change(store) as deduplicator:
         report = _delete(deduplicator, ids, dry_run=dry_run)
-    if json_:
-        print_json([report])
-    else:
-        _print_deleted(report, dry_run=dry_run)
-    if report["missing"]:
-        say(f"not in {shown_store(store)}: {', '.join(plain(id_) for id_ in report['missing'])}")
+    show(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
+    if report.missing:
+        say(f"not in {shown_store(store)}: {', '.join(plain(id_) for id_ in report.missing)}")
         raise stop(ExitCode.FOUND)
 
 
 def stats(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     """Count what is in the store."""
-    opened = open_existing(store)
-    try:
-        numbers = opened.stats()
-    finally:
-        opened.close()
+    with open_existing(store) as opened:
+        numbers = opened.maintenance.stats()
     if json_:
         print_json([numbers])
         return
-    rows = table(shown_store(store), "")
-    rows.columns[1].justify = "right"
+    rows = table(shown_store(store), "", numbers_from=1)
     for name, value in numbers.items():
         for line, shown in value.items() if isinstance(value, dict) else [(name, value)]:
             rows.add_row(line, f"{shown:,}" if isinstance(shown, int) else str(shown))
@@ -123,9 +111,9 @@ def show_settings(
     for one in known:
         changed = "bold yellow" if one["value"] != one["default"] else ""
         name = one["name"] + (" *" if one["shapes_keys"] else "")
-        text = joined(one["text"], styled(f" ({one['source']})", "dim"))
+        text = join(one["text"], paint(f" ({one['source']})", "dim"))
         rows.add_row(
-            styled(name), styled(_value(one["value"]), changed), _value(one["default"]),
+            paint(name), paint(_value(one["value"]), changed), _value(one["default"]),
             one["unit"], text,
         )  # fmt: skip
     console().print(rows)
@@ -135,13 +123,13 @@ def show_settings(
 def doctor(
     store: StoreUrl = DEFAULT_STORE,
     fix: Annotated[
-        bool, typer.Option("--fix", help="Mend groups, links and signatures, then check again.")
+        bool, typer.Option("--fix", help="Repair groups, links and signatures, then check again.")
     ] = False,
     json_: AsJson = False,
 ) -> None:
     """Check the store and the installation.
 
-    Every problem comes with its remedy, and any makes the exit code 1.
+    Prints a remedy for each problem. The exit code is 1 if there is any.
     """
     from esdedup.cli.doctor import checks
 
@@ -149,11 +137,11 @@ def doctor(
     found = checks(store, required=store != DEFAULT_STORE)
     problems = [check for check in found if not check.ok]
     if json_:
-        report = {"ok": not problems, "checks": [check.to_json() for check in found]}
+        report = {"ok": not problems, "checks": found}
         print_json([{**report, "fixed": done} if fix else report])
     else:
         for line in done:
-            console().print(joined(styled("fixed", "green"), f"    {plain(line)}"), soft_wrap=True)
+            console().print_line(paint("fixed", "green"), f"    {plain(line)}")
         _print_checks(found)
     if problems:
         raise stop(ExitCode.FOUND)
@@ -176,41 +164,35 @@ class _Undone(Exception):
     """Ends a transaction that was only tried."""
 
 
-def _delete(
-    deduplicator: Deduplicator, ids: Sequence[str], *, dry_run: bool
-) -> dict[str, list[str]]:
-    """Delete, or do so and take it back, and tell who leads instead."""
+def _delete(deduplicator: Deduplicator, ids: Sequence[str], *, dry_run: bool) -> Deleted:
+    """Delete, or try it in a transaction that is rolled back."""
     from esdedup.maintenance import delete as deleting
 
     store = deduplicator.store
-    if dry_run and not store.serial:
+    if dry_run and not store.concurrency.consistency.isolated:
         raise StoreError("--dry-run needs a store with transactions; a search cluster has none")
-    report: dict[str, list[str]] = {}
-    with suppress(_Undone), store.transaction():
+    report = deleting.Deleted([], [], [])
+    with suppress(_Undone), store.concurrency.transaction():
         report = deleting.delete(deduplicator, ids)
         if dry_run:
             raise _Undone
     return report
 
 
-def _print_deleted(report: dict[str, list[str]], *, dry_run: bool) -> None:
-    out = console()
-    for id_ in report["deleted"]:
-        out.print(joined(styled("deleted", "red"), "   ", plain(id_)), soft_wrap=True)
-    for id_ in report["promoted"]:
-        out.print(joined(styled("promoted", "bold"), "  ", plain(id_)), soft_wrap=True)
-    deleted, promoted = len(report["deleted"]), len(report["promoted"])
-    outcome = f"{count(deleted, 'article')} deleted, {promoted} promoted to original"
+def _print_deleted(out: Screen, report: Deleted, *, dry_run: bool) -> None:
+    for id_ in report.deleted:
+        out.print_line(paint("deleted", "red"), "   ", plain(id_))
+    for id_ in report.promoted:
+        out.print_line(paint("promoted", "bold"), "  ", plain(id_))
+    outcome = f"{count(len(report.deleted), 'article')} deleted, "
+    outcome += f"{len(report.promoted)} promoted to original"
     out.print(f"dry run, nothing was changed: {outcome}" if dry_run else outcome)
 
 
-def _print_checks(found: Sequence[Check]) -> None:
+def _print_checks(found: Sequence[DoctorCheck]) -> None:
     out = console()
     for check in found:
-        mark = styled("ok", "green") if check.ok else styled("PROBLEM", "bold red")
-        out.print(
-            joined(mark, " " * (9 - len(mark)), f"{check.name}: {plain(check.detail)}"),
-            soft_wrap=True,
-        )
+        mark = paint("ok", "green") if check.ok else paint("PROBLEM", "bold red")
+        out.print_line(mark, " " * (9 - len(mark)), f"{check.name}: {plain(check.detail)}")
         if check.remedy:
-            out.print(f"         {check.remedy}", soft_wrap=True)
+            out.print_line(f"         {check.remedy}")

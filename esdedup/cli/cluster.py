@@ -1,14 +1,11 @@
-"""Commands for search clusters: templates."""
+"""Commands for search clusters: templates, and its verbs alias and pipeline."""
 
 from __future__ import annotations
 
-import json
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from esdedup.cli import aliases as portals
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -18,44 +15,26 @@ from esdedup.cli.options import (
     SetValues,
     StoreUrl,
     assignments,
-    connected,
+    open_connection,
     open_to_change,
     settings_of,
 )
-from esdedup.cli.output import console, plain, print_json
+from esdedup.cli.output import console, plain, print_document, print_json
+from esdedup.cli.search_options import By
 
 if TYPE_CHECKING:
     from esdedup.settings import Settings
 
+CLUSTER_SCHEMES = ("http", "elasticsearch+", "opensearch+", "es+", "os+")
 TemplateName = Annotated[
     str, typer.Option("--name", metavar="NAME", help="Name of both templates on the cluster.")
 ]
-
-
-class TemplatePart(StrEnum):
-    """What `templates show` can print."""
-
-    COMPONENT = "component"
-    INDEX = "index"
-    MAPPING = "mapping"
-    ELASTICSEARCH_ROLE = "elasticsearch-role"
-    OPENSEARCH_ROLES = "opensearch-roles"
-
-
-def register(app: typer.Typer) -> None:
-    templates = typer.Typer(
-        help="Install, show or compare the templates for a search cluster.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        add_completion=False,
-    )
-    for verb in (install, show, diff):
-        templates.command()(verb)
-    portals.register(templates)
-    app.add_typer(templates, name="templates")
-
-
-# --- templates -------------------------------------------------------------------------------
+FoldBy = Annotated[
+    By, typer.Option("--by", help="Show originals and updates (group), or originals only (story).")
+]
+Remove = Annotated[bool, typer.Option("--remove", help="Take it away again.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the request, send nothing.")]
+TemplatePart = Literal["component", "index", "mapping", "elasticsearch-role", "opensearch-roles"]
 
 
 def install(
@@ -71,7 +50,7 @@ def install(
     settings: SettingsFile = None,
     set_: SetValues = None,
 ) -> None:
-    """Put our templates on the cluster, or our fields into an index."""
+    """Install the templates on the cluster, or the fields into an index."""
     from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
@@ -80,12 +59,12 @@ def install(
         open_to_change(store, chosen).close()
         console().print("our fields are in the index; no other field was touched")
         return
-    with connected(store) as connection:
+    with open_connection(store) as connection:
         index = connection.target.index
         templates.install(connection, chosen, store=index, name=name)
         unready = [
             found
-            for found, mapping in templates.mappings_of(connection, index).items()
+            for found, mapping in connection.mappings(index).items()
             if templates.mapping_changes(mapping, chosen)
         ]
     shown = ", ".join(templates.patterns(index))
@@ -100,7 +79,7 @@ def install(
 def show(
     part: Annotated[
         TemplatePart, typer.Argument(metavar="PART", help="What to print.", show_default=True)
-    ] = TemplatePart.COMPONENT,
+    ] = "component",
     store: StoreUrl = DEFAULT_STORE,
     name: TemplateName = "esdedup",
     preset: Preset = None,
@@ -114,7 +93,7 @@ def show(
     from esdedup.settings import Settings
 
     chosen = Settings.load(preset=preset, file=settings, flags=assignments(set_, "--set"))
-    typer.echo(json.dumps(_part(part, store, name, chosen), indent=2, ensure_ascii=False))
+    print_document(_part(part, store, name, chosen))
 
 
 def diff(
@@ -125,18 +104,18 @@ def diff(
     set_: SetValues = None,
     json_: AsJson = False,
 ) -> None:
-    """Compare the cluster's templates and mappings with ours; the exit code tells of any."""
+    """Compare the cluster's templates and mappings with ours; exit code 1 where they differ."""
     from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
     chosen = settings_of(store, preset, settings, set_)
-    with connected(store) as connection:
+    with open_connection(store) as connection:
         found = templates.differences(connection, chosen, store=connection.target.index, name=name)
     if json_:
         print_json([{"differences": found}])
     else:
         for line in found:
-            console().print(plain(line), soft_wrap=True)
+            console().print_line(plain(line))
         if not found:
             console().print("no difference")
     if found:
@@ -144,22 +123,114 @@ def diff(
 
 
 def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
-    from esdedup.stores.cluster import requests as bodies
     from esdedup.stores.cluster import templates
     from esdedup.stores.cluster.connection import Target
+    from esdedup.stores.cluster.requests import mapping as mapping_requests
 
     target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
     index = target.index if target else "news"
-    if part is TemplatePart.COMPONENT:
+    if part == "component":
         return templates.component(settings)
-    if part is TemplatePart.INDEX:
+    if part == "index":
         product = (target and target.product) or "elasticsearch"
         return templates.index(settings, store=index, name=name, product=product)
-    if part is TemplatePart.MAPPING:
-        return {"properties": bodies.properties()}
-    if part is TemplatePart.ELASTICSEARCH_ROLE:
+    if part == "mapping":
+        return {"properties": mapping_requests.properties()}
+    if part == "elasticsearch-role":
         return templates.elasticsearch_role(index)
     return templates.opensearch_roles(index)
 
 
-CLUSTER_SCHEMES = ("http", "elasticsearch+", "opensearch+", "es+", "os+")
+# --- one article per story, for clients that stay as they are -------------------------------
+
+
+def alias(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the alias: news-unique.")],
+    store: StoreUrl = DEFAULT_STORE,
+    by: FoldBy = "group",
+    remove: Remove = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Install an alias that shows one article per story: a portal changes only a name."""
+    from esdedup.stores.cluster import templates
+    from esdedup.stores.cluster.connection import Target
+
+    templates.refuse_files(store)
+    if dry_run:
+        index = Target.parse(store).index
+        print_document(templates.alias_actions([index], name, by, remove=remove))
+        return
+    with open_connection(store) as connection:
+        index = connection.target.index
+        indices = templates.put_alias(connection, index, name, by, remove=remove)
+    done = "is gone from" if remove else "shows one article per story of"
+    console().print_line(f"alias {plain(name)} {done} {plain(', '.join(indices))}")
+
+
+def pipeline(
+    kind: Annotated[
+        Literal["filter", "collapse"],
+        typer.Argument(metavar="KIND", help="filter (right totals and pages), or collapse."),
+    ] = "filter",
+    name: Annotated[str, typer.Option(help="Name of the pipeline.")] = "esdedup",
+    store: StoreUrl = DEFAULT_STORE,
+    by: FoldBy = "group",
+    default: Annotated[
+        bool, typer.Option("--default", help="Searches of the index take it by themselves.")
+    ] = False,
+    field: Annotated[
+        str, typer.Option(help="What collapse folds by; see docs/searching.md.")
+    ] = "dedup.group",
+    factor: Annotated[
+        float, typer.Option(min=1, help="How many times as many hits collapse sees.")
+    ] = 3.0,
+    remove: Remove = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Install a search pipeline on OpenSearch: unchanged clients get one result per story.
+
+    filter shows originals and updates only. collapse folds each page by itself, of hits that
+    bring their group along (docvalue_fields), and leaves totals as they are.
+    """
+    from esdedup.errors import QueryError
+    from esdedup.stores.cluster import templates
+
+    templates.refuse_files(store)
+    body = (
+        templates.filter_pipeline(by)
+        if kind == "filter"
+        else templates.collapse_pipeline(field, factor)
+    )
+    if default and kind == "collapse" and "." in field:
+        raise QueryError(
+            f"as a default, collapse by {field} would answer one hit to every client that does not "
+            "ask for that field; name a top-level keyword field (--field), or take filter"
+        )
+    if dry_run:
+        print_document(body)
+        return
+    with open_connection(store) as connection:
+        index = connection.target.index
+        if remove and default:
+            templates.set_default_pipeline(connection, index, None)
+        templates.put_pipeline(connection, name, None if remove else body)
+        if default and not remove:
+            templates.set_default_pipeline(connection, index, name)
+    if remove:
+        console().print(f"search pipeline {plain(name)} is gone")
+        return
+    console().print(f"search pipeline {plain(name)} is installed")
+    if not default:
+        say(f"use it by ?search_pipeline={name}, or for all searches of the index by --default")
+    if kind == "collapse" and "." in field:
+        say(f'searches through it must ask for "docvalue_fields": ["{field}"]')
+
+
+app = typer.Typer(
+    help="Install, show or compare the templates for a search cluster.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+for verb in (install, show, diff, alias, pipeline):
+    app.command()(verb)

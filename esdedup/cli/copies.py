@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from esdedup.cli.daemons import date_of
 from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.feeds import (
+    CheckpointFile,
+    Every,
+    Once,
+    OutputFile,
+    open_watch_files,
+    run_watch,
+)
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -15,25 +25,33 @@ from esdedup.cli.options import (
     StoreUrl,
     assignments,
     open_existing,
+    read_text_lines,
     shown_store,
 )
-from esdedup.cli.output import about, console, count, joined, plain, print_json, styled, title_of
+from esdedup.cli.output import (
+    byline,
+    count,
+    date_text,
+    join,
+    paint,
+    plain,
+    print_json,
+    say_failure,
+    shorten,
+    show,
+    title_of,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from esdedup.alerts.protected_texts import Protection, ReuseWatch
+    from esdedup.cli.screen import Screen
     from esdedup.settings import Settings
-    from esdedup.stories.text_reuse import Checked, Copy, Edge
+    from esdedup.stories.text_reuse import Copy, Edge, TextReuse
 
+# Ids of short texts that are named; a large set may have many.
+_NAMED = 5
 # Words shown at each end of a passage.
 _SHOWN = 8
-
-
-def register(app: typer.Typer) -> None:
-    for command in (copies, links):
-        app.command()(command)
-
-
 Archive = Annotated[
     str,
     typer.Option(
@@ -58,75 +76,64 @@ def copies(
     store: Archive = DEFAULT_STORE,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Tell of newly indexed articles that contain protected ones."),
+        typer.Option("--watch", help="Report newly indexed articles that contain protected ones."),
     ] = False,
-    once: Annotated[
-        bool, typer.Option("--once", help="With --watch: one look, from where the last one ended.")
-    ] = False,
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="Pause between two looks.")
-    ] = 10.0,
+    once: Once = False,
+    every: Every = 10.0,
     ids: Annotated[
         Path | None,
-        typer.Option(
-            "--ids", metavar="FILE", help="Protected articles of the store: an id a line."
-        ),
+        typer.Option(metavar="FILE", help="Protected articles of the store: an id a line."),
     ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where",
             metavar="FIELD=VALUE",
             help="Articles of the store with this value are protected (protected=true).",
         ),
     ] = None,
     least: Annotated[
-        float,
-        typer.Option("--least", min=0, max=1, help="Share of a protected text that is told of."),
+        float, typer.Option(min=0, max=1, help="Smallest share of a protected text to report.")
     ] = 0.2,
     poster: Annotated[
         list[str] | None,
-        typer.Option("--poster", metavar="FIELD", help="Where an article names who posted it."),
+        typer.Option(metavar="FIELD", help="Field with the publisher of an article."),
     ] = None,
     author: Annotated[
         list[str] | None,
-        typer.Option("--author", metavar="FIELD", help="Where a protected one names its author."),
+        typer.Option(metavar="FIELD", help="Field with the author of a protected text."),
     ] = None,
-    checkpoint: Annotated[
-        Path, typer.Option("--checkpoint", metavar="FILE", help="Remembers what was told.")
-    ] = Path("esdedup-watch.db"),
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="FILE", help="Append notifications here, not to stdout."),
-    ] = None,
+    checkpoint: CheckpointFile = Path("esdedup-watch.db"),
+    output: OutputFile = None,
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", metavar="SPAN|DATE", help="Where the first look begins, if not now: 7d."
+            metavar="SPAN|DATE", help="Start of the first poll; default: now. Example: 7d."
         ),
     ] = None,
     field: FieldNames = None,
     json_: AsJson = False,
 ) -> None:
-    """Check a text against the archive: who copied what, how much, where.
+    """Find text reuse: which stored articles share passages with a text, and where.
 
     With --watch the other way round: FILE, --ids and --where say what is protected, and every
     newly indexed article that contains some of it becomes a line of JSON, addressed to whoever
-    posted the one and wrote the other. Each pair is told of once, also after a restart.
+    posted the one and wrote the other. Each pair is reported once, also after a restart.
     """
     if watch or once:
-        from esdedup.cli.watching import Watched, run_watch
+        from esdedup.alerts.protected_texts import AUTHOR_FIELDS, POSTER_FIELDS, Protection
 
-        run_watch(
-            Watched(
-                path=path,
-                ids=ids,
-                where=assignments(where, "--where"),
-                least=least,
-                poster=tuple(poster or ()),
-                author=tuple(author or ()),
-                fields=assignments(field, "--field"),
-            ),
+        stored = filter(None, map(str.strip, read_text_lines(ids))) if ids else ()
+        protection = Protection(
+            ids=frozenset(stored),
+            where=assignments(where, "--where"),
+            poster=poster or POSTER_FIELDS,
+            author=author or AUTHOR_FIELDS,
+            least=least,
+        )
+        _watch_protected(
+            path,
+            assignments(field, "--field"),
+            protection,
             store,
             checkpoint=checkpoint,
             output=output,
@@ -142,23 +149,20 @@ def copies(
 def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool) -> None:
     from esdedup.ingest.readers import read
     from esdedup.model import Failure
-    from esdedup.stories.text_reuse import copies as found_in
+    from esdedup.stories.text_reuse import find_text_reuse as found_in
 
-    opened = open_existing(store)
     found = failed = False
-    try:
+    with open_existing(store) as opened:
         _say_without_windows(opened.settings, store)
         for item in read([path], fields=fields):
             checked = item if isinstance(item, Failure) else found_in(item, opened)
             if isinstance(checked, Failure):
                 failed = True
-                say(f"{plain(checked.where)}: {plain(checked.reason)}")
+                say_failure(checked)
                 continue
             found |= bool(checked.copies)
             _say_short(checked, opened.settings)
-            print_json([checked.to_json()]) if as_json else _print(console(), checked)
-    finally:
-        opened.close()
+            show(checked, _print, as_json=as_json)
     if failed:
         raise stop(ExitCode.QUARANTINED)
     if not found:
@@ -167,17 +171,14 @@ def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool)
 
 def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     """List which articles share passages: from the later one to the earlier one."""
-    from esdedup.stories.text_reuse import links as all_links
+    from esdedup.stories.text_reuse import find_links as all_links
 
-    opened = open_existing(store)
     found = False
-    try:
+    with open_existing(store) as opened:
         _say_without_windows(opened.settings, store)
         for edge in all_links(opened):
             found = True
             print_json([edge.to_json()]) if json_ else typer.echo(_edge_text(edge))
-    finally:
-        opened.close()
     if not found:
         raise stop(ExitCode.FOUND)
 
@@ -191,18 +192,18 @@ def _say_without_windows(settings: Settings, store: str) -> None:
         )
 
 
-def _say_short(checked: Checked, settings: Settings) -> None:
-    from esdedup.methods.lengths import shortest
+def _say_short(checked: TextReuse, settings: Settings) -> None:
+    from esdedup.methods.lengths import min_sentences
 
-    if "lengths" in settings.methods and checked.sentences < shortest(settings):
+    if "lengths" in settings.methods and checked.sentences < min_sentences(settings):
         say(
             f"{plain(checked.document.id)} has {count(checked.sentences, 'sentence')}, fewer than "
-            f"{shortest(settings)}: no windows, so only articles alike as wholes are found"
+            f"{min_sentences(settings)}: no windows, so only articles alike as wholes are found"
         )
 
 
-def _print(out: Console, checked: Checked) -> None:
-    out.print(styled(title_of(checked.document), "bold"))
+def _print(out: Screen, checked: TextReuse) -> None:
+    out.print(paint(title_of(checked.document), "bold"))
     for copy in checked.copies:
         out.print()
         _print_copy(out, checked, copy)
@@ -211,26 +212,19 @@ def _print(out: Console, checked: Checked) -> None:
     out.print(f"{count(len(checked.copies), 'article')} with {count(words, 'shared word')}")
 
 
-def _print_copy(out: Console, checked: Checked, copy: Copy) -> None:
+def _print_copy(out: Screen, checked: TextReuse, copy: Copy) -> None:
     shared = copy.shared
-    out.print(joined("  ", styled(title_of(copy.document), "bold")))
-    out.print(joined("  ", about(copy.document), " · ", plain(copy.document.id)), soft_wrap=True)
+    out.print(join("  ", paint(title_of(copy.document), "bold")))
+    out.print_line("  ", byline(copy.document), " · ", plain(copy.document.id))
     out.print(
         f"  {count(shared.words, 'word')}: {shared.of_here:.0%} of this text, "
         f"{shared.of_there:.0%} of that one"
     )
     for passage in shared.passages:
         (start, end), (there, _) = passage.here, passage.there
-        text = _shortened(checked.document.text[start:end])
+        text = shorten(checked.document.text[start:end], _SHOWN)
         place = f"    at {start:,} (there {there:,}), {count(passage.words, 'word')}: "
-        out.print(joined(place, styled(text, "dim")), soft_wrap=True)
-
-
-def _shortened(text: str) -> str:
-    words = plain(text).split()
-    if len(words) <= 3 * _SHOWN:
-        return " ".join(words)
-    return " ".join([*words[:_SHOWN], "…", *words[-_SHOWN:]])
+        out.print_line(place, paint(text, "dim"))
 
 
 def _edge_text(edge: Edge) -> str:
@@ -239,3 +233,58 @@ def _edge_text(edge: Edge) -> str:
         f"{plain(edge.source)} -> {plain(edge.target)}: {count(both.words, 'word')}, "
         f"{both.of_here:.0%} of the first, {both.of_there:.0%} of the second"
     )
+
+
+# --- copies --watch --------------------------------------------------------------------------
+
+
+def _watch_protected(
+    path: str | None,
+    fields: Mapping[str, str],
+    protection: Protection,
+    store: str,
+    *,
+    checkpoint: Path,
+    output: Path | None,
+    since: str | None,
+    every: float | None,
+) -> None:
+    """Look once where `every` is None, else until SIGTERM or Ctrl-C."""
+    from esdedup.alerts.protected_texts import ReuseWatch
+
+    if path is None and not protection.in_store:
+        raise typer.BadParameter(
+            "say what is protected: a file or folder, --ids FILE or --where FIELD=VALUE",
+            param_hint="--watch",
+        )
+    start = date_of(since, "--since")
+    with open_watch_files(checkpoint, shown_store(store), output) as (kept, sink):
+        is_new = kept.since is None
+        with ReuseWatch(protection, kept, sink, start=start) as watch:
+            if path is not None:
+                _read_protected(watch, path, fields)
+            if is_new:
+                say(f"looking at articles indexed since {date_text(watch.since)} (--since)")
+            run_watch(watch, store, every)
+
+
+def _read_protected(watch: ReuseWatch, path: str, fields: Mapping[str, str]) -> None:
+    """Protect the texts of files; those that cannot be used are named."""
+    from esdedup.ingest.readers import read
+    from esdedup.model import Failure
+
+    short = []
+    for item in watch.protected.add(read([path], fields=fields)):
+        if isinstance(item, Failure):
+            say_failure(item)
+        else:
+            short.append(plain(item))
+    if short:
+        named = ", ".join(short[:_NAMED]) + (", …" if len(short) > _NAMED else "")
+        say(
+            f"{count(len(short), 'protected text')} of fewer than 4 sentences: found only where an "
+            f"article is alike as a whole ({named})"
+        )
+    if not len(watch.protected) and not watch.protection.in_store:
+        say(f"{path}: there is nothing to protect")
+        raise stop(ExitCode.QUARANTINED)

@@ -1,4 +1,4 @@
-"""Commands that go on until they are told to stop, and the moments they begin at."""
+"""Commands that run until they are stopped, and the dates they start at."""
 
 from __future__ import annotations
 
@@ -13,25 +13,31 @@ from typing import ParamSpec
 
 import typer
 
-from esdedup.cli.exit_codes import say
+from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.errors import StoreMissing, StoreUnavailable
 
 P = ParamSpec("P")
 
-# A daemon tells the same reason for waiting once in so many seconds.
-_TOLD_SECONDS = 60.0
+# A daemon repeats the reason why it waits once in so many seconds.
+_REPEAT_SECONDS = 60.0
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
+def parse_span(text: str) -> timedelta | None:
+    """A span of time: 90m, 1h, 7d; None where it is none."""
+    found = re.fullmatch(r"(\d+)\s*([smhdw])", text.strip())
+    return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else None
+
+
 def date_of(text: str | None, option: str) -> datetime | None:
-    """A date, or a span before now: 90m, 1h, 7d."""
-    from esdedup.ingest.readers.dates import moment
+    """A date, or a span before now."""
+    from esdedup.ingest.readers.dates import parse_date
 
     if text is None:
         return None
-    if span := re.fullmatch(r"(\d+)\s*([smhdw])", text.strip()):
-        return datetime.now(UTC) - timedelta(**{_UNITS[span[2]]: int(span[1])})
-    found = moment(text)
+    if (span := parse_span(text)) is not None:
+        return datetime.now(UTC) - span
+    found = parse_date(text)
     if found is None:
         raise typer.BadParameter(
             f"{text!r} is no date; write 2024-03-01, 2024-03-01T12:00 or 90m, 1h, 7d",
@@ -40,15 +46,36 @@ def date_of(text: str | None, option: str) -> datetime | None:
     return found
 
 
+def repeat_until_stopped(look: Callable[[Callable[[], bool]], None], every: float | None) -> None:
+    """Call `look(stopped)` once where `every` is None, else again and again with that pause.
+
+    SIGTERM and Ctrl-C let a look end between two batches: `stopped()` is then true. A command that
+    runs for ever outlives a store that is away, and waits for one that is not made yet.
+    """
+    with _stop_signals() as stopped:
+        if every is None:
+            look(stopped.is_set)
+            if stopped.is_set():
+                say("stopped; run the same command again to go on")
+                raise stop(ExitCode.INTERRUPTED)
+            return
+        patience = Patience()
+        while not stopped.is_set():
+            patience.attempt(look, stopped.is_set)
+            stopped.wait(every)
+
+
 @contextmanager
-def until_signalled(watching: bool) -> Iterator[threading.Event]:
-    """An event that SIGTERM and Ctrl-C set; without --watch they end the command as usual."""
+def _stop_signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and Ctrl-C set; the second of them ends the command at once."""
     stopped = threading.Event()
-    if not watching:
-        yield stopped
-        return
-    kinds = (signal.SIGTERM, signal.SIGINT)
-    before = {kind: signal.signal(kind, lambda *_: stopped.set()) for kind in kinds}
+
+    def handle(*_: object) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        stopped.set()
+
+    before = {kind: signal.signal(kind, handle) for kind in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield stopped
     finally:
@@ -57,28 +84,28 @@ def until_signalled(watching: bool) -> Iterator[threading.Event]:
 
 
 class Patience:
-    """A daemon outlives a store that is away for a while, and waits for one yet to be made.
+    """Passes over a store that is away, and says why.
 
-    Why it waits is told when that changes, and else once a minute: a night without a cluster must
+    The reason is printed when it changes, and else once a minute: a night without a cluster must
     not fill a log.
     """
 
     def __init__(self) -> None:
-        self._told = ""
-        self._at = 0.0
+        self._reason = ""
+        self._printed_at = 0.0
 
-    def done(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Whether the work could be done."""
+    def attempt(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
+        """Do the work; False where the store is missing or away."""
         try:
             work(*args, **kwargs)
         except (StoreMissing, StoreUnavailable) as error:
-            self._tell(str(error))
+            self._print(str(error))
             return False
-        self._told = ""
+        self._reason = ""
         return True
 
-    def _tell(self, reason: str) -> None:
+    def _print(self, reason: str) -> None:
         now = time.monotonic()
-        if reason != self._told or now - self._at >= _TOLD_SECONDS:
+        if reason != self._reason or now - self._printed_at >= _REPEAT_SECONDS:
             say(f"waiting: {reason}")
-            self._told, self._at = reason, now
+            self._reason, self._printed_at = reason, now

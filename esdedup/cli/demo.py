@@ -18,18 +18,18 @@ from esdedup.cli.output import (
     console,
     count,
     evidence_text,
-    joined,
+    join,
+    paint,
     plain,
-    styled,
     table,
     title_of,
 )
 from esdedup.cli.searching import print_hits
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+    from esdedup.cli.screen import Screen
     from esdedup.stores import Record, Store
 
 QUERY = "ferry"
@@ -37,12 +37,8 @@ QUERY = "ferry"
 _COLUMNS = {"story": 36, "source": 19, "overlap": 0, "evidence": 30}
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(demo)
-
-
 def demo(
-    query: Annotated[str, typer.Option("--query", help="What to search for at the end.")] = QUERY,
+    query: Annotated[str, typer.Option(help="What to search for at the end.")] = QUERY,
 ) -> None:
     """Index the sample pages and show their stories.
 
@@ -51,6 +47,7 @@ def demo(
     from esdedup.clustering.deduplicator import Deduplicator
     from esdedup.ingest.readers import read
     from esdedup.sample import pages
+    from esdedup.search.searcher import Searcher
 
     out = console()
     folder = pages()
@@ -66,14 +63,14 @@ def demo(
         _print_stories(out, deduplicator.store, ids)
         _print_quarantine(out, deduplicator.store)
         out.print(f"\n$ esdedup search {query}", style="bold")
-        result = deduplicator.store.search(query, size=5)
+        result = Searcher(deduplicator.store).search(query, size=5)
         print_hits(out, result, [()] * len(result.hits), fold="group")
     out.print(f"\n{count(tally.read, 'page')} in {tally.seconds:.1f} s. Try next:", style="bold")
     _print_next(out, folder, query)
 
 
-def _print_stories(out: Console, store: Store, ids: Iterable[str]) -> None:
-    records = store.get_many(ids).values()
+def _print_stories(out: Screen, store: Store, ids: Iterable[str]) -> None:
+    records = store.documents.get(ids).values()
     stories: dict[str, list[Record]] = {}
     for record in sorted(records, key=lambda r: r.order):
         if record.decision.role != "unprocessed":
@@ -111,22 +108,22 @@ def _add_article(rows: Table, record: Record) -> None:
     first = decision.evidence[0] if decision.link.parent else None
     style = STYLES[decision.role]
     rows.add_row(
-        joined(mark, styled(title_of(document), style)),
+        join(mark, paint(title_of(document), style)),
         plain(document.source or ""),
         f"{first.overlap:.2f}" if first else "",
         evidence_text(first, numbers=1) if first else "original",
     )
 
 
-def _print_quarantine(out: Console, store: Store) -> None:
-    failures = store.quarantined()
+def _print_quarantine(out: Screen, store: Store) -> None:
+    failures = store.quarantine.entries()
     out.print(f"\n{count(len(failures), 'page')} in the quarantine:", style="bold")
-    print_failures(failures)
+    print_failures(out, failures)
 
 
-def _print_next(out: Console, folder: Path, query: str) -> None:
+def _print_next(out: Screen, folder: Path, query: str) -> None:
     for line in (f"index {folder}", f"search {query} --expand", "explain ID  (one of the search)"):
-        out.print(f"  {_command()} {line}", soft_wrap=True)
+        out.print_line(f"  {_command()} {line}")
 
 
 def _command() -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import platform
 import sqlite3
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
 from esdedup.cli.options import shown_store
 from esdedup.errors import EsdedupError
 from esdedup.ingest.sign import check_settings
+from esdedup.model.json_form import Result
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store, recorded_settings
 
@@ -23,31 +24,28 @@ _OLDEST_SQLITE = (3, 25, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at; the remedy is for what is not in order."""
+class DoctorCheck(Result):
+    """One thing that was checked; a problem has a remedy."""
 
     name: str
     ok: bool
     detail: str
     remedy: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def checks(store: str, *, required: bool) -> list[Check]:
-    """Everything, the store last; `required` tells that there must be one."""
+def checks(store: str, *, required: bool) -> list[DoctorCheck]:
+    """All checks, those of the store last; no store is a problem only where one is `required`."""
     return [_python(), _sqlite(), *_packages(), *_store(store, required=required)]
 
 
-def _python() -> Check:
+def _python() -> DoctorCheck:
     ok = sys.version_info >= _OLDEST_PYTHON
     oldest = ".".join(map(str, _OLDEST_PYTHON))
     remedy = "" if ok else f"install Python {oldest} or newer"
-    return Check("Python", ok, platform.python_version(), remedy)
+    return DoctorCheck("Python", ok, platform.python_version(), remedy)
 
 
-def _sqlite() -> Check:
+def _sqlite() -> DoctorCheck:
     db = sqlite3.connect(":memory:")
     try:
         db.execute("CREATE VIRTUAL TABLE t USING fts5 (x)")
@@ -60,57 +58,59 @@ def _sqlite() -> Check:
     detail = f"{sqlite3.sqlite_version}, {'with' if has_search else 'without'} FTS5"
     oldest = ".".join(map(str, _OLDEST_SQLITE))
     remedy = "" if ok else f"use a Python whose SQLite is {oldest} or newer and has FTS5"
-    return Check("SQLite", ok, detail, remedy)
+    return DoctorCheck("SQLite", ok, detail, remedy)
 
 
-def _packages() -> list[Check]:
+def _packages() -> list[DoctorCheck]:
     """The packages esdedup asks for, as its own metadata names them."""
     try:
         wanted = metadata.requires("esdedup") or []
     except metadata.PackageNotFoundError:
         remedy = "run `pip install .` in its folder"
-        return [Check("packages", False, "esdedup is not installed", remedy)]
+        return [DoctorCheck("packages", False, "esdedup is not installed", remedy)]
     needed = [line for line in wanted if "extra ==" not in line]
     return [_package(line) for line in needed]
 
 
-def _package(requirement: str) -> Check:
+def _package(requirement: str) -> DoctorCheck:
     name = requirement
     for mark in " ;<>=!~[":
         name = name.partition(mark)[0]
     try:
-        return Check(name, True, metadata.version(name))
+        return DoctorCheck(name, True, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Check(name, False, "is missing", f"run `pip install '{requirement}'`")
+        return DoctorCheck(name, False, "is missing", f"run `pip install '{requirement}'`")
 
 
-def _store(store: str, *, required: bool) -> list[Check]:
+def _store(store: str, *, required: bool) -> list[DoctorCheck]:
     try:
         recorded = recorded_settings(store)
         if recorded is None:
             remedy = "`esdedup index PATH` makes one" + ("; check --store" if required else "")
             return [
-                Check("store", not required, f"there is none at {shown_store(store)} yet", remedy)
+                DoctorCheck(
+                    "store", not required, f"there is none at {shown_store(store)} yet", remedy
+                )
             ]
         settings = Settings.load(base=recorded)
         opened = open_store(store, settings, mode="read")
     except EsdedupError as error:
-        return [Check("store", False, str(error))]
+        return [DoctorCheck("store", False, str(error))]
     try:
-        stats = opened.stats()
+        stats = opened.maintenance.stats()
         return [
             _settings(settings, recorded),
             *_time_order(opened),
-            *_inside(store, opened.check(), stats),
-            _hot_keys(opened, stats["documents"]),
+            *_inside(store, opened.maintenance.find_problems(), stats),
+            _over_frequent_keys(opened, stats["documents"]),
         ]
     except EsdedupError as error:
-        return [Check("store", False, str(error))]
+        return [DoctorCheck("store", False, str(error))]
     finally:
         opened.close()
 
 
-def _settings(settings: Settings, recorded: Settings) -> Check:
+def _settings(settings: Settings, recorded: Settings) -> DoctorCheck:
     mine, theirs = settings.to_json(), recorded.to_json()
     changed = [f"{name}={mine[name]}" for name in mine if mine[name] != theirs[name]]
     fingerprint = f"preset {settings.preset}, format {settings.fingerprint_of_format()}"
@@ -118,36 +118,37 @@ def _settings(settings: Settings, recorded: Settings) -> Check:
     try:
         check_settings(settings)
     except EsdedupError as error:
-        return Check("settings", False, f"{detail}; nothing can be signed with them", str(error))
-    return Check("settings", True, detail)
+        return DoctorCheck(
+            "settings", False, f"{detail}; nothing can be signed with them", str(error)
+        )
+    return DoctorCheck("settings", True, detail)
 
 
-def _time_order(store: Store) -> list[Check]:
+def _time_order(store: Store) -> list[DoctorCheck]:
     """Of indices that others designed; no defect, since groups do not depend on it."""
-    from esdedup.stores.cluster.store import ClusterStore
-
-    if not isinstance(store, ClusterStore):
+    index = store.maintenance.foreign_index
+    if index is None:
         return []
     from esdedup.ingest.readers.records import FieldMap
-    from esdedup.stores.cluster.foreign_index import ExistingIndex
 
-    index = ExistingIndex(store)
-    found = index.without_time(FieldMap(index.told_fields()).names("published"))
+    found = index.explain_missing_times(FieldMap(index.recorded_fields()).names("published"))
     if not found:
-        return [Check("order of time", True, "every index can be sorted by its dates")]
+        return [DoctorCheck("order of time", True, "every index can be sorted by its dates")]
     shown = "; ".join(f"{name}: {reason}" for name, reason in found.items())
     remedy = "map the field as date in the next index, or name another: --field published=NAME"
-    return [Check("order of time", True, f"in the order of arrival: {shown}", remedy)]
+    return [DoctorCheck("order of time", True, f"in the order of arrival: {shown}", remedy)]
 
 
-def _hot_keys(store: Store, documents: int) -> Check:
-    """Keys that make every question dear; no defect, so never a problem by itself."""
-    hot = store.hot_keys(max(_FEW, documents // 100))
+def _over_frequent_keys(store: Store, documents: int) -> DoctorCheck:
+    """Over-frequent keys make every lookup expensive; they are no defect, so never a problem."""
+    hot = store.maintenance.over_frequent_keys(max(_FEW, documents // 100))
     left = [key for key in hot if key not in store.settings.hot_keys]
     if not left:
-        return Check("hot keys", True, f"{len(hot)} found, {len(store.settings.hot_keys)} left out")
+        return DoctorCheck(
+            "hot keys", True, f"{len(hot)} found, {len(store.settings.hot_keys)} left out"
+        )
     shown = ", ".join(f"{key} ({hot[key]:,})" for key in left[:5])
-    return Check(
+    return DoctorCheck(
         "hot keys",
         True,
         f"{len(left)} keys are shared by more than 1 % of the articles: {shown}",
@@ -158,16 +159,16 @@ def _hot_keys(store: Store, documents: int) -> Check:
 def _remedy(problem: str) -> str:
     if problem.startswith("the file is damaged"):
         return "restore a backup, or index the articles into a new store; please report it"
-    return "`esdedup doctor --fix` mends it; please report how it came about"
+    return "`esdedup doctor --fix` repairs it; please report how it came about"
 
 
-def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[Check]:
-    broken = [Check("store", False, problem, _remedy(problem)) for problem in problems]
+def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[DoctorCheck]:
+    broken = [DoctorCheck("store", False, problem, _remedy(problem)) for problem in problems]
     waiting = stats["quarantine"]
     found = f"{stats['documents']:,} articles in {shown_store(store)}"
     return [
-        *(broken or [Check("store", True, found)]),
-        Check(
+        *(broken or [DoctorCheck("store", True, found)]),
+        DoctorCheck(
             "quarantine",
             True,
             f"{waiting:,} articles",

@@ -1,24 +1,37 @@
-"""`eval`: detection quality on labelled sets; `tune` and `rethreshold` are registered with it."""
+"""`eval`: detection quality on labelled sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from esdedup.cli import tuning
-from esdedup.cli.options import AsJson, Preset, SettingsFile, SetValues, assignments
-from esdedup.cli.output import console, print_json, styled, table
+from esdedup.cli.options import (
+    Arrivals,
+    AsJson,
+    Preset,
+    SetSource,
+    SettingsFile,
+    SetValues,
+    assignments,
+)
+from esdedup.cli.output import (
+    console,
+    live_line,
+    paint,
+    print_json,
+    side_by_side,
+    table,
+    write_file,
+)
 
 if TYPE_CHECKING:
-    from esdedup.evaluation import Detector, GoldSet
-    from esdedup.evaluation.suite import Plan, Progress, Result
+    from esdedup.evaluation.detectors import EvaluatedMethod
+    from esdedup.evaluation.sets import GoldSet
+    from esdedup.evaluation.suite import EvaluationPlan, EvaluationResult, Progress
     from esdedup.settings import Settings
-
-_T = TypeVar("_T")
 
 # What the table shows, in this order and under these names, where a row has it; `--json` prints
 # everything under its own name.
@@ -51,11 +64,6 @@ _COLUMNS = {
 _WIDTH_OF_FILES = 160
 
 
-def register(app: typer.Typer) -> None:
-    app.command("eval")(evaluate)
-    tuning.register(app)
-
-
 def evaluate(
     sets: Annotated[
         list[Path],
@@ -76,23 +84,20 @@ def evaluate(
     preset: Preset = None,
     settings_file: SettingsFile = None,
     values: SetValues = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="html|text", help="What to read; html where there is."),
-    ] = None,
+    source: SetSource = None,
     protocol: Annotated[
-        str | None,
+        Literal["online", "pairs", "clusters"] | None,
         typer.Option(
             metavar="NAME", help="online (where there are clusters), pairs (else) or clusters."
         ),
     ] = None,
     order: Annotated[
-        str,
+        Arrivals,
         typer.Option(metavar="NAME", help="original-first, depth-first, random or time."),
     ] = "original-first",
     seeds: Annotated[int, typer.Option(min=1, help="Runs with different random orders.")] = 1,
     labels: Annotated[
-        str,
+        Literal["copies", "events"],
         typer.Option(
             metavar="copies|events",
             help="What a cluster is; of an event no two articles are copies, so every link is a "
@@ -100,13 +105,13 @@ def evaluate(
         ),
     ] = "copies",
     store: Annotated[
-        str, typer.Option("--store", metavar="URL", help="An empty store to run in.")
+        str, typer.Option(metavar="URL", help="An empty store to run in.")
     ] = "sqlite://:memory:",
     number_check: Annotated[
         bool,
         typer.Option(
             "--number-check/--no-number-check",
-            help="Without it no link is called an update: the paper's own scoring.",
+            help="Off: no link is called an update, as in the paper.",
         ),
     ] = True,
     statistics: Annotated[
@@ -119,9 +124,7 @@ def evaluate(
     ] = None,
     disagreements: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            metavar="A B", help="List what one of two methods reports and the other does not."
-        ),
+        typer.Option(metavar="A B", help="List the pairs that only one of two methods reports."),
     ] = None,
     judged: Annotated[
         Path | None,
@@ -137,28 +140,28 @@ def evaluate(
     Without --json the table has a second row for methods that call some links updates: the same
     with these rules off.
     """
-    from esdedup.evaluation import ARRIVALS, LABELS, SOURCES, load
-    from esdedup.evaluation.suite import PROTOCOLS, Plan, labels_for
+    from esdedup.evaluation.sets import load
+    from esdedup.evaluation.suite import EvaluationPlan, labels_for
 
     flags: dict[str, Any] = dict(assignments(values, "--set"))
     if not number_check:
         flags |= {"number_check": False, "extended_ratio": 0.0}
     maker = _Maker(preset, settings_file, flags, store)
-    plan = Plan(
-        protocol=_maybe(PROTOCOLS, protocol, "--protocol"),
-        order=_one_of(ARRIVALS, order, "--order"),
+    plan = EvaluationPlan(
+        protocol=protocol,
+        order=order,
         seeds=seeds,
-        labels=_one_of(LABELS, labels, "--labels"),
+        labels=labels,
         with_statistics=statistics or report is not None,
     )
-    with _progress() as progress:
+    with live_line() as line:
         golds = [
             load(
                 folder,
                 maker.settings(),
-                source=_maybe(SOURCES, source, "--from"),
+                source=source,
                 labels="none" if disagreements else labels_for(folder, plan),
-                progress=lambda done, total: progress("reading pages", done, total),
+                progress=lambda done, total: line.update("reading pages", done, total),
             )
             for folder in sets
         ]
@@ -166,7 +169,7 @@ def evaluate(
             _disagree(golds, maker.detectors(list(disagreements)), judged, as_json=as_json)
             return
         detectors = maker.detectors(methods)
-        results = [_on(gold, detectors, plan, progress, as_json=as_json) for gold in golds]
+        results = [_on(gold, detectors, plan, line.update, as_json=as_json) for gold in golds]
     if report is not None:
         _write_report(report, list(zip(golds, results, strict=True)), plan)
 
@@ -184,8 +187,8 @@ class _Maker:
 
         return Settings.load(preset=preset or self._preset, file=self._file, flags=self._flags)
 
-    def detectors(self, names: Sequence[str] | None) -> list[Detector]:
-        from esdedup.evaluation import Ours, all_names, resolve
+    def detectors(self, names: Sequence[str] | None) -> list[EvaluatedMethod]:
+        from esdedup.evaluation.detectors import Ours, all_names, resolve
 
         if not names:
             settings = self.settings()
@@ -196,29 +199,19 @@ class _Maker:
         return [resolve(name, self.settings, self._store) for name in dict.fromkeys(wanted)]
 
 
-def _one_of(known: dict[str, _T], given: str, option: str) -> _T:
-    if given not in known:
-        raise typer.BadParameter(f"choose one of {', '.join(known)}", param_hint=option)
-    return known[given]
-
-
-def _maybe(known: dict[str, _T], given: str | None, option: str) -> _T | None:
-    return None if given is None else _one_of(known, given, option)
-
-
 def _on(
     gold: GoldSet,
-    detectors: Sequence[Detector],
-    plan: Plan,
+    detectors: Sequence[EvaluatedMethod],
+    plan: EvaluationPlan,
     progress: Progress,
     *,
     as_json: bool,
-) -> list[Result]:
+) -> list[EvaluationResult]:
     """All methods on one set; a row is printed as soon as it is there where programs read it."""
     from esdedup.evaluation.suite import comparisons, evaluate, without_update_rules
 
-    results: list[Result] = []
-    shown: list[Result] = []
+    results: list[EvaluationResult] = []
+    shown: list[EvaluationResult] = []
     for detector in detectors:
         result = evaluate(gold, detector, plan, progress)
         results.append(result)
@@ -239,21 +232,19 @@ def _print_rows(title: str, rows: Sequence[dict[str, Any]]) -> None:
         return
     there = {n: shown for n, shown in _COLUMNS.items() if any(n in row for row in rows)}
     names = there if "method" in there else {name: name for name in rows[0]}
-    lines = table(*names.values(), title=title)
+    lines = table(*names.values(), title=title, numbers_from=1)
     for column in lines.columns:
         column.no_wrap = True
-    for column in lines.columns[1:]:
-        column.justify = "right"
     for row in rows:
-        lines.add_row(*(styled(_cell(row.get(name))) for name in names))
+        lines.add_row(*(paint(_cell(row.get(name))) for name in names))
     out = console()
     if not out.is_terminal:
         out.width = max(out.width, _WIDTH_OF_FILES)
     out.print(lines)
     for row in rows:
         if degrees := row.get("by_degree"):
-            told = ", ".join(f"{d} {n['reported']} of {n['pairs']}" for d, n in degrees.items())
-            out.print(f"{row['method']}, reported by label: {told}")
+            labels = ", ".join(f"{d} {n['reported']} of {n['pairs']}" for d, n in degrees.items())
+            out.print(f"{row['method']}, reported by label: {labels}")
 
 
 def _cell(value: object) -> str:
@@ -267,7 +258,11 @@ def _cell(value: object) -> str:
 
 
 def _disagree(
-    golds: Sequence[GoldSet], detectors: Sequence[Detector], judged: Path | None, *, as_json: bool
+    golds: Sequence[GoldSet],
+    detectors: Sequence[EvaluatedMethod],
+    judged: Path | None,
+    *,
+    as_json: bool,
 ) -> None:
     from esdedup.evaluation.disagreements import Pool, read_judgements
     from esdedup.evaluation.measures import summary
@@ -283,7 +278,7 @@ def _disagree(
             ]
             print_json(rows) if as_json else _print_rows(f"{gold.name}, pooled", rows)
             continue
-        found = [d.to_json(gold.items) for d in pool.disagreements()]
+        found = [d.to_row(gold.items) for d in pool.disagreements()]
         if as_json:
             print_json(found)
         else:
@@ -293,23 +288,17 @@ def _disagree(
 def _print_side_by_side(name: str, found: Sequence[dict[str, Any]]) -> None:
     out = console()
     for row in found:
-        sides = table(row["id"], row["other"], title=f"{row['reported_by']}, not {row['not_by']}")
-        for column in sides.columns:
-            column.ratio = 1
-        sides.expand = True
-        sides.add_row(styled(row["text"]), styled(row["other_text"]))
-        out.print(sides)
+        texts = ((row["id"], row["text"]), (row["other"], row["other_text"]))
+        out.print(side_by_side(*texts, title=f"{row['reported_by']}, not {row['not_by']}"))
     out.print(f"{name}: {len(found)} documents reported by one method alone")
 
 
 def _write_report(
-    file: Path, parts: Sequence[tuple[GoldSet, Sequence[Result]]], plan: Plan
+    file: Path, parts: Sequence[tuple[GoldSet, Sequence[EvaluationResult]]], plan: EvaluationPlan
 ) -> None:
     from datetime import date
 
     from esdedup import __version__
-    from esdedup.cli.exit_codes import say
-    from esdedup.errors import InputError
     from esdedup.evaluation.report import render
     from esdedup.evaluation.suite import chapter
 
@@ -318,27 +307,4 @@ def _write_report(
         subtitle=f"esdedup {__version__}, {date.today().isoformat()}; order {plan.order}, "
         f"{plan.seeds} seeds",
     )
-    try:
-        file.write_text(page, "utf-8")
-    except OSError as error:
-        raise InputError(f"the report cannot be written: {error}") from error
-    say(f"report in {file}")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on a terminal, in the way of nothing."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    out = console(stderr=True)
-    if not out.is_terminal:
-        yield lambda what, done, total: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=out, transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def show(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        yield show
+    write_file(file, page)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
@@ -14,7 +14,7 @@ from esdedup.errors import EsdedupError, InputError, SettingsError, StoreError
 
 
 class ExitCode(IntEnum):
-    """What a script can tell from the end of a command."""
+    """The exit codes that scripts can rely on."""
 
     DONE = 0
     FOUND = 1
@@ -45,12 +45,22 @@ def stop(code: ExitCode) -> typer.Exit:
 
 
 def say(message: str) -> None:
-    """One line for the person at the terminal, never in the way of the output."""
+    """Print one line to standard error, where it is not in the way of the output."""
     typer.echo(f"esdedup: {message}", err=True)
 
 
 @contextmanager
-def reported() -> Iterator[None]:
+def say_when_interrupted(describe: Callable[[], str]) -> Iterator[None]:
+    """After Ctrl-C, say what is safe and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(describe())
+        raise stop(ExitCode.INTERRUPTED) from None
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
     """Errors raised on purpose become one line; all others keep their traceback."""
     try:
         yield

@@ -1,7 +1,8 @@
-"""The command that tells why: explain."""
+"""The command that explains a decision: explain."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,25 +21,27 @@ from esdedup.cli.options import (
 )
 from esdedup.cli.output import (
     STYLES,
-    about,
+    byline,
     change_text,
-    console,
-    joined,
+    join,
+    paint,
     plain,
-    print_json,
-    styled,
+    shorten,
+    show,
     table,
     title_of,
+    write_file,
 )
 from esdedup.cli.searching import record_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from esdedup.cli.screen import Screen
     from esdedup.stores import Record
-    from esdedup.stories.explain import Explanation, Span
+    from esdedup.stories.diff import Span
+    from esdedup.stories.explain import Explanation
 
 # Style on a terminal, and marks where there are no colours (those of wdiff).
 _MARKS = {
@@ -50,28 +53,22 @@ _MARKS = {
 _KEPT = 8
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(explain)
-
-
 def explain(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an article.")],
     other: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID2", help="Another; else what it was linked to, or the best runner-up."
+            metavar="ID2",
+            help="Another id; default: the article it is linked to, or the best candidate.",
         ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
-    full: Annotated[
-        bool, typer.Option("--full", help="Do not shorten the passages that are the same.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Do not shorten equal passages.")] = False,
     html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write it as one self-contained HTML page."),
+        Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")
     ] = None,
     json_: AsJson = False,
 ) -> None:
@@ -86,25 +83,14 @@ def explain(
     with open_deduplicator(store, chosen, mode="read") as deduplicator:
         record = record_of(deduplicator.store, id_, store)
         second = record_of(deduplicator.store, other or _nearest(record), store)
-        said = deduplicator.store.corrections
-    explanation = explained(record, second, chosen, said)
+        constraints = deduplicator.store.constraints.recent()
+    explanation = explained(record, second, chosen, constraints)
     if html is not None:
-        _write_page(html, explanation)
-    if json_:
-        print_json([explanation.to_json()])
-    elif html is None:
-        _print(console(), explanation, full=full)
+        from esdedup.stories.explain_html import render_page
 
-
-def _write_page(file: Path, explanation: Explanation) -> None:
-    from esdedup.errors import InputError
-    from esdedup.stories.explain_html import page
-
-    try:
-        file.write_text(page(explanation), "utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: the page cannot be written ({error})") from error
-    say(f"written to {file}")
+        write_file(html, render_page(explanation))
+    if json_ or html is None:
+        show(explanation, partial(_print, full=full), as_json=json_)
 
 
 def _nearest(record: Record) -> str:
@@ -118,22 +104,22 @@ def _nearest(record: Record) -> str:
     raise stop(ExitCode.FOUND)
 
 
-def _print(out: Console, explanation: Explanation, *, full: bool) -> None:
+def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
     for name, record in (("old", explanation.old), ("new", explanation.new)):
-        role = styled(record.decision.role, STYLES[record.decision.role])
-        out.print(joined(f"{name}  ", styled(title_of(record.document), "bold")))
-        out.print(joined("     ", about(record.document), " · ", role))
-        out.print(f"     {plain(record.document.id)}", soft_wrap=True)
+        role = paint(record.decision.role, STYLES[record.decision.role])
+        out.print(join(f"{name}  ", paint(title_of(record.document), "bold")))
+        out.print(join("     ", byline(record.document), " · ", role))
+        out.print_line(f"     {plain(record.document.id)}")
     out.print()
-    out.print(styled(explanation.rule, "bold"), soft_wrap=True)
+    out.print_line(paint(explanation.rule, "bold"))
     out.print(_measures(explanation))
     for change in explanation.evidence.numbers:
-        out.print(joined("  ", styled(change_text(change), STYLES["update"])), soft_wrap=True)
+        out.print_line("  ", paint(change_text(change), STYLES["update"]))
     if explanation.names:
-        out.print(joined("  names in both: ", styled(", ".join(explanation.names))), soft_wrap=True)
+        out.print_line("  names in both: ", paint(", ".join(explanation.names)))
     if explanation.runner_up:
         lost = explanation.runner_up
-        out.print(f"  runner-up {plain(lost.other)}: {lost.why}", soft_wrap=True)
+        out.print_line(f"  runner-up {plain(lost.other)}: {lost.why}")
     if explanation.evidence.numbers or explanation.names or explanation.runner_up:
         out.print()
     out.print(_passages(explanation, coloured=out.is_terminal, full=full))
@@ -159,7 +145,7 @@ def _measures(explanation: Explanation) -> Table:
 
 
 def _passages(explanation: Explanation, *, coloured: bool, full: bool) -> Text:
-    text = joined()
+    text = join()
     for span in explanation.spans:
         for piece in _pieces(span, coloured=coloured, full=full):
             text.append_text(piece)
@@ -171,21 +157,14 @@ def _passages(explanation: Explanation, *, coloured: bool, full: bool) -> Text:
 
 def _pieces(span: Span, *, coloured: bool, full: bool) -> list[Any]:
     if span.kind == "equal":
-        return [styled(plain(span.new) if full else _shortened(span.new), "dim")]
+        between = "… ({hidden} words the same) …"
+        return [paint(span.new if full else shorten(span.new, _KEPT, between), "dim")]
     if span.kind == "moved":
-        return [_marked(span.new, "moved", coloured)]
+        return [_mark(span.new, "moved", coloured)]
     pieces = [(span.old, "removed"), (span.new, "added")]
-    return [_marked(text, kind, coloured) for text, kind in pieces if text.strip()]
+    return [_mark(text, kind, coloured) for text, kind in pieces if text.strip()]
 
 
-def _marked(text: str, kind: str, coloured: bool) -> Text:
+def _mark(text: str, kind: str, coloured: bool) -> Text:
     style, left, right = _MARKS[kind]
-    return styled(text, style) if coloured else joined(left, styled(text), right)
-
-
-def _shortened(text: str) -> str:
-    words = plain(text).split()
-    hidden = len(words) - 2 * _KEPT
-    if hidden <= _KEPT:
-        return " ".join(words)
-    return " ".join([*words[:_KEPT], f"… ({hidden} words the same) …", *words[-_KEPT:]])
+    return paint(text, style) if coloured else join(left, paint(text), right)

@@ -1,20 +1,24 @@
-"""Options of commands that tell what they find, and how the telling ends."""
+"""Options of commands that report what they find: --notify, --watch; and the feed behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import repeat_until_stopped
 from esdedup.cli.exit_codes import say
+from esdedup.cli.options import open_existing
 from esdedup.cli.output import count
 
 if TYPE_CHECKING:
-    from esdedup.alerts.sinks import Notifier
+    from esdedup.alerts.checkpoint import Checkpoint
+    from esdedup.alerts.sinks import NdjsonSink
+    from esdedup.alerts.watch import Watch
     from esdedup.clustering.outcomes import Outcome
     from esdedup.stores import Store
 
@@ -24,8 +28,8 @@ Notify = Annotated[
     typer.Option(
         "--notify",
         metavar="FILE|-|URL",
-        help="Tell of new stories and updates: NDJSON in a file or on standard output, or a POST "
-        "to this address for each.",
+        help="Report new stories and updates: NDJSON to a file or standard output, or one POST"
+        " per notification to this URL.",
     ),
 ]
 NotifySince = Annotated[
@@ -33,7 +37,7 @@ NotifySince = Annotated[
     typer.Option(
         "--notify-since",
         metavar="DATE",
-        help="Tell first of what was written since then (1h), as after a run that was killed.",
+        help="First report what was written since then (1h), for example after a crash.",
     ),
 ]
 Undelivered = Annotated[
@@ -41,58 +45,91 @@ Undelivered = Annotated[
     typer.Option(
         "--undelivered",
         metavar="FILE",
-        help="Where notifications that an address did not take wait for the next run.",
+        help="File for undelivered notifications; the next run sends them first.",
     ),
 ]
 
 
-class Feed:
-    """Notifications of one run; nothing where none were asked for."""
+Once = Annotated[
+    bool, typer.Option("--once", help="With --watch: poll once, from the last checkpoint.")
+]
+Every = Annotated[
+    float, typer.Option("--every", metavar="SECONDS", min=0.1, help="Pause between two polls.")
+]
+CheckpointFile = Annotated[
+    Path,
+    typer.Option("--checkpoint", metavar="FILE", help="Checkpoint: records what was reported."),
+]
+OutputFile = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="Append notifications here, not to stdout."),
+]
 
-    def __init__(
-        self, name: str | None, since: str | None, undelivered: Path, *, as_json: bool
-    ) -> None:
-        if name == "-" and as_json:
-            raise typer.BadParameter(
-                "--json has standard output for itself; name a file", param_hint="--notify"
-            )
-        if since is not None and name is None:
-            raise typer.BadParameter("say where to with --notify", param_hint="--notify-since")
-        self._name = name
-        self._since = date_of(since, "--notify-since")
-        self._undelivered = undelivered
-        self._notifier: Notifier | None = None
-        self._store: Store | None = None
 
-    @contextmanager
-    def open(self, store: Store) -> Iterator[None]:
-        if self._name is None:
-            yield
-            return
-        from esdedup.alerts.sinks import Notifier, sink_for, told_since
+def check_notify(name: str | None, since: str | None, *, as_json: bool) -> None:
+    """Refuse combinations of options that make no sense, before anything is opened."""
+    if name == "-" and as_json:
+        raise typer.BadParameter(
+            "--json has standard output for itself; name a file", param_hint="--notify"
+        )
+    if since is not None and name is None:
+        raise typer.BadParameter("say where to with --notify", param_hint="--notify-since")
 
-        self._store, self._notifier = store, Notifier(sink_for(self._name, self._undelivered))
-        try:
-            if self._since is not None:
-                for found in told_since(store, self._since):
-                    self._notifier.tell(found)
-            yield
-        finally:
-            self._end(self._notifier)
 
-    def told(self, batches: Iterable[list[Outcome]]) -> Iterator[list[Outcome]]:
-        """The same batches, each told of once it is stored."""
-        for batch in batches:
-            if self._notifier is not None and self._store is not None:
-                from esdedup.alerts.sinks import notifications
+@contextmanager
+def open_feed(
+    store: Store, name: str | None, since: datetime | None, undelivered: Path
+) -> Iterator[Callable[[list[Outcome]], None]]:
+    """A function that sends notifications of a stored batch; a no-op without --notify."""
+    if name is None:
+        yield lambda batch: None
+        return
+    from esdedup.alerts.sinks import Notification, notifications, notifications_since, open_sink
 
-                self._notifier.tell(notifications(batch, self._store))
-            yield batch
+    sink = open_sink(name, undelivered)
 
-    def _end(self, notifier: Notifier) -> None:
-        done = notifier.close()
+    def send(found: Iterable[Notification]) -> None:
+        if lines := [notification.to_json() for notification in found]:
+            sink.write(lines)
+
+    try:
+        if since is not None:
+            for found in notifications_since(store, since):
+                send(found)
+        yield lambda batch: send(notifications(batch, store))
+    finally:
+        done = sink.close()
         if done.kept:
             say(
                 f"{count(done.kept, 'notification')} not delivered ({done.reason}); kept in "
                 f"{done.file}, which the same command sends first the next time"
             )
+
+
+@contextmanager
+def open_watch_files(
+    checkpoint: Path, name: str, output: Path | None
+) -> Iterator[tuple[Checkpoint, NdjsonSink]]:
+    """The checkpoint of a watch on `name`, and the sink of its notifications."""
+    from esdedup.alerts.checkpoint import Checkpoint
+    from esdedup.alerts.sinks import NdjsonSink
+
+    with Checkpoint(str(checkpoint), name) as opened:
+        yield opened, NdjsonSink(output)
+
+
+def run_watch(watch: Watch, store: str, every: float | None) -> None:
+    """Look once where `every` is None, else until SIGTERM or Ctrl-C; a daemon says only what it
+    reported."""
+
+    def look(stopped: Callable[[], bool]) -> None:
+        with open_existing(store) as opened:
+            result = watch.look(opened, stopped)
+        late = f", {result.late} too late to count (event_lateness)" if result.late else ""
+        reported = f"{count(result.reported, 'notification')}{late}"
+        if every is None:
+            say(f"{count(result.articles, 'article')} looked at, {reported}")
+        elif result.reported or result.late:
+            say(reported)
+
+    repeat_until_stopped(look, every)

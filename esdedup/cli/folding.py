@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from enum import StrEnum
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,75 +19,60 @@ if TYPE_CHECKING:
     from esdedup.search.fold import FoldedItem, KeptItem
 
 
-class KeepRule(StrEnum):
-    first = "first"
-    earliest = "earliest"
-    source = "source"
-    longest = "longest"
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(fold)
+KeepRule = Literal["first", "earliest", "source", "longest"]
 
 
 def fold(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[FILE]", help="The list: one object a line, an array, or a search answer."
+            metavar="[FILE]", help="The list: NDJSON, a JSON array, or a search response."
         ),
     ] = None,
-    keep: Annotated[
-        KeepRule, typer.Option("--keep", help="Which item of a story stays.")
-    ] = KeepRule.first,
+    keep: Annotated[KeepRule, typer.Option(help="Which item of a story stays.")] = "first",
     sources: SourcesFile = None,
     by: Annotated[
-        By, typer.Option("--by", help="Fold copies only (group), or updates too (story).")
-    ] = By.group,
+        By, typer.Option(help="Fold copies only (group), or updates too (story).")
+    ] = "group",
     known: Annotated[
         str | None,
-        typer.Option(
-            "--known",
-            metavar="URL",
-            help="A store that knows some of the items by id, URL or text.",
-        ),
+        typer.Option(metavar="URL", help="A store to look the items up in, by id, URL or text."),
     ] = None,
     window: Window = None,
     folded: Annotated[
-        bool, typer.Option("--folded", help="Print what was folded, into what and why, instead.")
+        bool,
+        typer.Option(
+            "--folded", help="Print the folded items instead, with the item and the rule."
+        ),
     ] = False,
     stream: Annotated[
-        bool, typer.Option("--stream", help="Answer line by line, as the items come.")
+        bool, typer.Option("--stream", help="Decide and print item by item.")
     ] = False,
     json_: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No summary.")] = False,
     strict: Strict = False,
 ) -> None:
-    """Fold any list of results: kept items come out as they came in, in their order.
+    """Fold any list of results; items that are kept are printed unchanged, in order.
 
     Items need no id; text, a snippet, or only title and url are enough. With --json each kept
     item comes with what was folded into it, and why.
     """
     from esdedup.search.fold import fold as fold_list
 
-    if stream and (keep is not KeepRule.first or json_):
+    if stream and (keep != "first" or json_):
         raise typer.BadParameter("a stream keeps the first of a story; leave --keep and --json out")
     reading = _Reading(file)
-    options: dict[str, Any] = {"by": by.value, "window": span(window)}
-    store = open_existing(known) if known is not None else None
-    try:
+    options: dict[str, Any] = {"by": by, "window": span(window)}
+    with open_existing(known) if known is not None else nullcontext() as store:
         if stream:
             kept, gone = _print_stream(reading, folded, {**options, "store": store})
             notes: tuple[str, ...] = ()
         else:
             result = fold_list(
-                reading.items(), keep=keep.value, sources=ranking(sources), store=store, **options
+                reading.items(), keep=keep, sources=ranking(sources), store=store, **options
             )
             kept, gone, notes = len(result.kept), len(result.folded), result.notes
             print_json(_lines(result.kept, result.folded, folded, json_))
-    finally:
-        if store is not None:
-            store.close()
     for note in notes:
         say(plain(note))
     if not quiet:

@@ -9,6 +9,7 @@ import typer
 
 from esdedup.cli.exit_codes import say
 from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, assignments
+from esdedup.errors import SettingsError
 
 if TYPE_CHECKING:
     import ssl
@@ -27,33 +28,23 @@ _RETRY_SECONDS = 2.0
 _SWITCH_SECONDS = 0.001
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(gateway)
-
-
 def gateway(
     upstream: Annotated[
-        str,
-        typer.Option(
-            "--upstream", metavar="URL", help="The cluster: https://host:9200, or several hosts."
-        ),
+        str, typer.Option(metavar="URL", help="The cluster: https://host:9200, or several hosts.")
     ],
     index: Annotated[
         list[str] | None,
-        typer.Option(
-            "--index", metavar="PATTERN", help="Enrich writes to these: news-*; may be repeated."
-        ),
+        typer.Option(metavar="PATTERN", help="Enrich writes to these: news-*; may be repeated."),
     ] = None,
     fold: Annotated[
         list[str] | None,
         typer.Option(
-            "--fold",
             metavar="[PATTERN=]MODE",
             help="Fold searches of these unless they say otherwise: group, story, canonical, off.",
         ),
     ] = None,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to listen.")
+        str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
     ] = "127.0.0.1:9201",
     field: FieldNames = None,
     fail_closed: Annotated[
@@ -63,42 +54,42 @@ def gateway(
     max_body: Annotated[
         int,
         typer.Option(
-            "--max-body",
             metavar="MB",
             min=1,
             help="The largest body that is enriched or folded, also when unpacked.",
         ),
     ] = 100,
-    max_actions: Annotated[
-        int, typer.Option("--max-actions", min=1, help="The most actions of a bulk.")
-    ] = 100_000,
+    max_actions: Annotated[int, typer.Option(min=1, help="The most actions of a bulk.")] = 100_000,
     max_searches: Annotated[
-        int, typer.Option("--max-searches", min=1, help="The most searches of a folded _msearch.")
+        int, typer.Option(min=1, help="The most searches of a folded _msearch.")
     ] = 10_000,
     max_memory: Annotated[
         int,
         typer.Option(
-            "--max-memory",
             metavar="MB",
             min=1,
-            help="What all bodies in hand may take, unpacked and read.",
+            help="Memory limit for all bodies in progress, unpacked and parsed.",
         ),
     ] = 1_000,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes that sign; 1 is this one.")
-    ] = 1,
+    credential_header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Another header by which a proxy names the user; may be repeated."
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that sign; 1 is this one.")] = 1,
     certificate: Annotated[
-        Path | None,
-        typer.Option("--certificate", metavar="FILE", help="Speak TLS, with this certificate."),
+        Path | None, typer.Option(metavar="FILE", help="Speak TLS, with this certificate.")
     ] = None,
     key: Annotated[
-        Path | None, typer.Option("--key", metavar="FILE", help="Its key, if not in the same file.")
+        Path | None, typer.Option(metavar="FILE", help="Its key, if not in the same file.")
     ] = None,
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Log every request: kind and time, nothing of it.")
+        bool,
+        typer.Option("--verbose", help="Log the kind and time of every request, without content."),
     ] = False,
 ) -> None:
     """Speak the Elasticsearch/OpenSearch API in front of a cluster: detect, link and fold.
@@ -110,7 +101,12 @@ def gateway(
     import logging
     import sys
 
-    from esdedup.gateway.server import Options
+    try:
+        from esdedup.gateway.server import Options
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"the gateway needs {error.name}, which is not installed: pip install httptools"
+        ) from error
     from esdedup.ingest.workers import collect_less_often
 
     host, port = _address(listen)
@@ -128,6 +124,7 @@ def gateway(
         max_searches=max_searches,
         max_memory=max_memory << 20,
         workers=workers,
+        credential_headers=tuple(credential_header or ()),
     )
     logging.basicConfig(
         level=logging.DEBUG if verbose else logging.INFO,
@@ -164,7 +161,7 @@ async def _serve(options: Options, host: str, port: int, tls: ssl.SSLContext | N
     what = ", ".join(options.indices) or "nothing"
     say(f"gateway on {host}:{bound} to {','.join(options.target.hosts)}; enriching {what}")
     await stopped.wait()
-    say("stopping: finishing requests, then settling what they wrote")
+    say("stopping: finishing requests, then reconciling what they wrote")
     await served.close()
 
 

@@ -1,13 +1,12 @@
-"""Groups, and a person's word on them: groups, groups merge, split, pin, forget, export, import,
-reroot."""
+"""Groups and the constraints that people set on them: groups, groups merge, split, pin, forget,
+export, import, reroot."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from enum import StrEnum
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -17,31 +16,41 @@ from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
     StoreUrl,
+    check_exists,
     open_deduplicator,
     open_existing,
     open_to_change,
+    read_text_lines,
 )
-from esdedup.cli.output import console, count, joined, plain, print_json, styled
-from esdedup.cli.searching import groups as list_groups
+from esdedup.cli.output import (
+    console,
+    count,
+    join,
+    paint,
+    plain,
+    print_json,
+    show,
+    table,
+    title_of,
+)
+from esdedup.cli.search_options import Number
+from esdedup.cli.searching import members_of, print_members, record_of
 
 if TYPE_CHECKING:
-    from esdedup.maintenance.change_canonical_rule import Rerooted
-    from esdedup.maintenance.curation import Said
+    from esdedup.cli.screen import Screen
+    from esdedup.maintenance.change_canonical_rule import CanonicalRuleChange
+    from esdedup.maintenance.curation import CurationResult
     from esdedup.settings import Settings
+    from esdedup.stores import Record
 
 _SHOWN = 20  # changes that are named
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of articles.")]
-By = Annotated[str, typer.Option("--by", metavar="NAME", help="Who says so; kept with it.")]
+SaidBy = Annotated[str, typer.Option("--by", metavar="NAME", help="Who says so; kept with it.")]
 Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; kept with it.")]
 
 
-class KeepRule(StrEnum):
-    """Which article of a group is its original."""
-
-    earliest = "earliest"
-    arrival = "arrival"
-    ranking = "ranking"
-    longest = "longest"
+# Which article of a group is its original.
+CanonicalRule = Literal["earliest", "arrival", "ranking", "longest"]
 
 
 class _Listing(TyperGroup):
@@ -56,91 +65,95 @@ class _Listing(TyperGroup):
 _LIST = "list"
 
 
-def register(app: typer.Typer) -> None:
-    groups = typer.Typer(
-        cls=_Listing,
-        help="List groups of copies, or correct them: a person's word goes before what is measured."
-        "\n\n`esdedup groups` lists the largest, `esdedup groups ID` the members of one.",
-        rich_markup_mode=None,
-        add_completion=False,
-    )
-    groups.command(name=_LIST)(list_groups)
-    for verb in (merge, split, pin, forget, export):
-        groups.command()(verb)
-    groups.command(name="import")(import_)
-    groups.command()(reroot)
-    app.add_typer(groups, name="groups")
+def list_groups(
+    id_: Annotated[
+        str | None, typer.Argument(metavar="ID", help="Any article of the group to show.")
+    ] = None,
+    store: StoreUrl = DEFAULT_STORE,
+    number: Number = 20,
+    json_: AsJson = False,
+) -> None:
+    """List the largest groups of copies, or the members of one."""
+    with open_existing(store) as opened:
+        if id_ is not None:
+            leaders = [record_of(opened, id_, store).decision.group]
+        else:
+            leaders = [group for group, _ in opened.search.groups(size=number)]
+        found = [opened.documents.members(group) for group in leaders]
+    if json_:
+        print_json(
+            {"group": group, "size": len(members), "members": members_of(members)}
+            for group, members in zip(leaders, found, strict=True)
+        )
+    elif id_ is not None:
+        print_members(console(), found[0])
+    else:
+        _print_groups(console(), found)
+    if not found:
+        raise stop(ExitCode.FOUND)
 
 
 def merge(
     ids: Ids,
     store: StoreUrl = DEFAULT_STORE,
-    by: By = "",
+    by: SaidBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
-    """Always the same: these articles, and their copies, are one group."""
-    from esdedup.maintenance import curation as curating
+    """Must-link: these articles and their copies are one group."""
+    from esdedup.maintenance.curation import merge as merge_articles
 
-    with open_to_change(store) as deduplicator:
-        _print(curating.merge(deduplicator, ids, by=by, note=note), as_json=json_)
+    _curate(merge_articles, ids, store, json_, by=by, note=note)
 
 
 def split(
     ids: Ids,
     store: StoreUrl = DEFAULT_STORE,
-    by: By = "",
+    by: SaidBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
-    """Never the same: the first article is in no group with any of the others."""
-    from esdedup.maintenance import curation as curating
+    """Cannot-link: the first article is never in a group with any of the others."""
+    from esdedup.maintenance.curation import split as split_articles
 
-    with open_to_change(store) as deduplicator:
-        _print(curating.split(deduplicator, ids, by=by, note=note), as_json=json_)
+    _curate(split_articles, ids, store, json_, by=by, note=note)
 
 
 def pin(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an article.")],
     store: StoreUrl = DEFAULT_STORE,
-    by: By = "",
+    by: SaidBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
-    """This one is the original: it comes before every article that is not pinned."""
-    from esdedup.maintenance import curation as curating
+    """Pinned original: this article precedes every article that is not pinned."""
+    from esdedup.maintenance.curation import pin as pin_articles
 
-    with open_to_change(store) as deduplicator:
-        _print(curating.pin(deduplicator, id_, by=by, note=note), as_json=json_)
+    _curate(pin_articles, id_, store, json_, by=by, note=note)
 
 
 def forget(ids: Ids, store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
-    """Take back what was said of an article, or of two with each other."""
-    from esdedup.maintenance import curation as curating
+    """Remove the constraints on an article, or between two articles."""
+    from esdedup.maintenance.curation import forget as forget_constraints
 
-    with open_to_change(store) as deduplicator:
-        done = curating.forget(deduplicator, ids)
-    _print(done, as_json=json_, taken_back=True)
+    done = _curate(forget_constraints, ids, store, json_, mark="forgotten")
     if not done.corrections:
         say(
-            f"nothing was said of {' and '.join(plain(i) for i in ids)}; `groups export` tells what"
+            f"there is no constraint on {' and '.join(map(plain, ids))}; `groups export` lists them"
         )
         raise stop(ExitCode.FOUND)
 
 
 def export(
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Only what was said of these.")
+        list[str] | None, typer.Argument(metavar="ID", help="Only constraints on these.")
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
-    """Print what was said, as NDJSON that `groups import` takes."""
-    opened = open_existing(store)
-    try:
-        said = opened.corrections
-    finally:
-        opened.close()
-    print_json(c.to_json() for c in (said.about(*ids) if ids else said.said))
+    """Print the constraints as NDJSON for `groups import`."""
+    with open_existing(store) as opened:
+        constraints = opened.constraints.recent()
+    print_json(constraints.find_naming(*ids) if ids else constraints.items)
 
 
 def import_(
@@ -154,13 +167,11 @@ def import_(
     ] = False,
     json_: AsJson = False,
 ) -> None:
-    """Say again what was exported; a line that cannot be taken is named, the others are taken."""
-    from esdedup.maintenance import curation as curating
+    """Import exported constraints; an invalid line is named, and the others are applied."""
+    from esdedup.maintenance.curation import import_lines
 
-    lines = _lines(file)
-    with open_to_change(store) as deduplicator:
-        done = curating.import_lines(deduplicator, lines, ahead=ahead)
-    _print(done, as_json=json_)
+    lines = read_text_lines(Path(file))
+    done = _curate(import_lines, lines, store, json_, ahead=ahead)
     for where, why in done.refused.items():
         say(f"{file}, {where}: {plain(why)}")
     if done.refused:
@@ -168,91 +179,118 @@ def import_(
 
 
 def reroot(
-    keep: Annotated[
-        KeepRule, typer.Option("--keep", help="Which article of a group is its original.")
-    ],
+    keep: Annotated[CanonicalRule, typer.Option(help="Which article of a group is its original.")],
     sources: Annotated[
         Path | None,
         typer.Option(
-            "--sources",
             metavar="FILE",
             help="For --keep ranking: sources in the order they are preferred, one a line.",
         ),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only tell what would change.")
+        bool, typer.Option("--dry-run", help="Report what would change; write nothing.")
     ] = False,
     json_: AsJson = False,
 ) -> None:
-    """Change the keep rule: every group gets the original that it has under that rule.
+    """Change the canonical rule: every group gets the original that the rule gives it.
 
     On a cluster nobody else should write meanwhile.
     """
     from esdedup.maintenance import change_canonical_rule as rerooting
 
-    if (keep == KeepRule.ranking) != (sources is not None):
+    if (keep == "ranking") != (sources is not None):
         raise typer.BadParameter(
             "--keep ranking and --sources FILE go together", param_hint="--sources"
         )
-    open_existing(store).close()
+    check_exists(store)
     with open_deduplicator(store, mode="read" if dry_run else "write") as deduplicator:
         chosen = _with_rule(deduplicator.settings, keep, sources)
-        done = rerooting.reroot(deduplicator, chosen, dry_run=dry_run)
+        done = rerooting.change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
     if json_:
-        print_json([{**done.to_json(), "keep": keep.value, "dry_run": dry_run}])
+        print_json([{**done.to_json(), "keep": keep, "dry_run": dry_run}])
     else:
         _print_rerooted(done, dry_run=dry_run)
 
 
-def _with_rule(settings: Settings, keep: KeepRule, sources: Path | None) -> Settings:
+def _with_rule(settings: Settings, keep: CanonicalRule, sources: Path | None) -> Settings:
     from dataclasses import replace
 
-    from esdedup.settings.values import lines_of
+    from esdedup.settings.values import read_list
 
-    ranking = lines_of(sources, "--sources") if sources is not None else ()
-    return replace(settings, keep=keep.value, keep_sources=ranking)
-
-
-def _lines(file: str) -> list[str]:
-    from esdedup.errors import InputError
-
-    if file == "-":
-        return sys.stdin.read().splitlines()
-    try:
-        return Path(file).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
+    ranking = read_list(sources, "--sources") if sources is not None else ()
+    return replace(settings, keep=keep, keep_sources=ranking)
 
 
-def _print(done: Said, *, as_json: bool, taken_back: bool = False) -> None:
-    if as_json:
-        print_json([done.to_json()])
-        return
-    out = console()
+def _curate(
+    change: Callable[..., CurationResult],
+    what: Any,
+    store: str,
+    as_json: bool,
+    *,
+    mark: str = "said",
+    **options: Any,
+) -> CurationResult:
+    """Make the change, and show what came of it."""
+    with open_to_change(store) as deduplicator:
+        done = change(deduplicator, what, **options)
+    show(done, partial(_print, mark=mark), as_json=as_json)
+    return done
+
+
+def _print(out: Screen, done: CurationResult, mark: str) -> None:
     for correction in done.corrections:
-        mark = styled("forgotten" if taken_back else "said", "bold")
         note = f": {plain(correction.note)}" if correction.note else ""
-        out.print(joined(mark, f"  {plain(correction.sentence)}{note}"), soft_wrap=True)
+        out.print_line(paint(mark, "bold"), f"  {plain(correction.sentence)}{note}")
     for decision in list(done.changed.values())[:_SHOWN]:
         place = (
             decision.role
             if decision.link.canonical
             else f"{decision.role} in the group of {plain(decision.group)}"
         )
-        out.print(f"    {plain(decision.id)} is now {place}", soft_wrap=True)
+        out.print_line(f"    {plain(decision.id)} is now {place}")
     out.print(f"{count(len(done.changed), 'article')} changed place")
 
 
-def _print_rerooted(done: Rerooted, *, dry_run: bool) -> None:
+def _print_rerooted(done: CanonicalRuleChange, *, dry_run: bool) -> None:
     out = console()
     originals: Sequence[object] = done.originals
     for change in done.originals[:_SHOWN]:
         title = plain(change.record.document.title) or plain(change.decision.id)
-        out.print(joined(styled("original", "bold"), f"  {title}"), soft_wrap=True)
+        out.print_line(paint("original", "bold"), f"  {title}")
     would = "would stand" if dry_run else "stand"
     out.print(
         f"{count(done.moved, 'article')} {would} elsewhere in the order, {len(originals):,} "
         f"{'would be' if dry_run else 'are'} originals that were not, "
         f"{count(len(done.changes), 'place')} {'would change' if dry_run else 'changed'}"
     )
+
+
+def _print_groups(out: Screen, found: Sequence[Sequence[Record]]) -> None:
+    rows = table("articles", "original", "sources")
+    rows.columns[0].justify, rows.columns[1].overflow = "right", "fold"
+    for members in found:
+        leader = next(r for r in members if r.document.id == r.decision.group)
+        sources = dict.fromkeys(plain(r.document.source or "") for r in members)
+        named = ", ".join(filter(None, sources))
+        title = join(paint(title_of(leader.document)), f"\n{plain(leader.document.id)}")
+        title.stylize("dim", len(title_of(leader.document)))
+        rows.add_row(str(len(members)), title, named)
+    if found:
+        out.print(rows)
+    else:
+        out.print("no article has a copy")
+
+
+app = typer.Typer(
+    cls=_Listing,
+    help="List groups of copies, or correct them: constraints override what is measured."
+    "\n\n`esdedup groups` lists the largest, `esdedup groups ID` the members of one.",
+    rich_markup_mode=None,
+    add_completion=False,
+)
+app.command(_LIST)(list_groups)
+for verb in (merge, split, pin, forget, export):
+    app.command()(verb)
+app.command("import")(import_)
+app.command()(reroot)

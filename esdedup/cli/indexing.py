@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
-from esdedup.cli.feeds import UNDELIVERED, Feed, Notify, NotifySince, Undelivered
+from esdedup.cli.daemons import date_of
+from esdedup.cli.exit_codes import ExitCode, say_when_interrupted, stop
+from esdedup.cli.feeds import (
+    UNDELIVERED,
+    Notify,
+    NotifySince,
+    Undelivered,
+    check_notify,
+    open_feed,
+)
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -40,16 +48,18 @@ from esdedup.cli.output import (
     console,
     count,
     decision_text,
-    joined,
+    join,
+    live_line,
+    paint,
     plain,
     print_json,
     print_unread_dates,
-    styled,
     table,
     title_of,
 )
 
 if TYPE_CHECKING:
+    from esdedup.cli.screen import Screen
     from esdedup.clustering.outcomes import Outcome
     from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Failure
@@ -65,11 +75,6 @@ Paths = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    for command in (index, check, retry):
-        app.command()(command)
-
-
 def index(
     paths: Paths,
     store: StoreUrl = DEFAULT_STORE,
@@ -79,16 +84,11 @@ def index(
     field: FieldNames = None,
     workers: Annotated[
         int,
-        typer.Option(
-            "--workers",
-            min=0,
-            help="Worker processes; 0: one for each core where the input is pages.",
-        ),
+        typer.Option(min=0, help="Worker processes; 0: one per core if the input is HTML."),
     ] = 0,
     on_duplicate: Annotated[
         str | None,
         typer.Option(
-            "--on-duplicate",
             metavar="link|drop",
             help="Store duplicates linked to their original, or count and drop them.",
         ),
@@ -112,12 +112,16 @@ def index(
     documents = read(paths, fields=assignments(field, "--field"))
     chosen = settings_of(store, preset, settings, set_, {"on_duplicate": on_duplicate})
     tally = Tally()
-    feed = Feed(notify, notify_since, undelivered, as_json=json_)
-    with open_deduplicator(store, chosen) as deduplicator, feed.open(deduplicator.store):
+    check_notify(notify, notify_since, as_json=json_)
+    since = date_of(notify_since, "--notify-since")
+    with (
+        open_deduplicator(store, chosen) as deduplicator,
+        open_feed(deduplicator.store, notify, since, undelivered) as send,
+    ):
         if not workers:
-            workers, documents = suited(documents)
-        batches = deduplicator.add_batches(tally.counted(documents), workers=workers)
-        _follow(feed.told(batches), tally, as_json=json_, quiet=quiet)
+            workers, documents = choose_workers(documents)
+        batches = deduplicator.add_batches(tally.count(documents), workers=workers)
+        _follow(batches, tally, send, as_json=json_, quiet=quiet)
     if not quiet:
         print_summary(tally, store, stderr=json_)
     _end(tally, strict=strict)
@@ -151,18 +155,18 @@ def check(
         first = list(islice(documents, 2))
         workers, documents = 0, chain(first, documents)
         if len(first) > 1:  # for one, a process would start longer than it works
-            workers, documents = suited(documents)
-        for decision in deduplicator.check_many(_noted(documents, taken), workers=workers):
+            workers, documents = choose_workers(documents)
+        for decision in deduplicator.check_many(_remember(documents, taken), workers=workers):
             failed |= decision.role == "unprocessed"
             _print_checked(taken.popleft(), decision, as_json=json_)
     if failed:
         raise stop(ExitCode.QUARANTINED)
 
 
-def _noted(
+def _remember(
     documents: Iterable[Document | Failure], taken: deque[Document | Failure]
 ) -> Iterator[Document | Failure]:
-    """What was taken from the input waits there for its decision."""
+    """Keep what is read from the input until its decision comes."""
     for document in documents:
         taken.append(document)
         yield document
@@ -180,20 +184,20 @@ def retry(
     tally = Tally()
     with open_to_change(store, settings_of(store, preset, settings, set_)) as deduplicator:
         batches = ([outcome] for outcome in deduplicator.retry())
-        _follow(batches, tally, as_json=json_, quiet=False)
+        _follow(batches, tally, lambda batch: None, as_json=json_, quiet=False)
     out = console(stderr=json_)
-    succeeded = tally.read - tally.failed
-    out.print(
-        f"{count(tally.read, 'article')} tried again: {succeeded} succeeded, {tally.failed} failed"
-    )
-    if strict and tally.failed:
+    failed = tally.failures
+    tried = f"{count(tally.read, 'article')} tried again"
+    out.print(f"{tried}: {tally.read - failed} succeeded, {failed} failed")
+    if strict and failed:
         raise stop(ExitCode.QUARANTINED)
 
 
-def suited(
+def choose_workers(
     documents: Iterator[Document | Failure],
 ) -> tuple[int, Iterator[Document | Failure]]:
-    """Workers for what comes first: pages are dear, texts signed faster than sent elsewhere."""
+    """The number of worker processes, judged by the first article. HTML extraction is worth a
+    process per core; plain text is signed faster than it can be pickled."""
     from esdedup.model import Document
 
     first = next(documents, None)
@@ -205,7 +209,7 @@ def suited(
 
 @contextmanager
 def _standard_input_as_file(path: str) -> Iterator[str]:
-    """What comes in by a pipe has no name to tell its kind; its first character does."""
+    """A pipe has no file name that says what is in it; the first character does."""
     if path != "-":
         yield path
         return
@@ -237,7 +241,7 @@ class Tally:
     taken: int = 0  # from the input; ahead of what is decided
     unread_dates: UnreadDates = field(default_factory=_unread_dates)
 
-    def counted(self, documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
+    def count(self, documents: Iterable[Document | Failure]) -> Iterator[Document | Failure]:
         for document in documents:
             self.taken += 1
             yield document
@@ -254,7 +258,7 @@ class Tally:
         return self.roles.total()
 
     @property
-    def failed(self) -> int:
+    def failures(self) -> int:
         return self.statuses["failed"]
 
     @property
@@ -266,101 +270,88 @@ class Tally:
         return self.read / max(self.seconds, 1e-6)
 
 
-def _follow(batches: Iterator[list[Outcome]], tally: Tally, *, as_json: bool, quiet: bool) -> None:
-    """Work through the batches; after Ctrl-C say what is safe."""
-    try:
-        with _progress(tally, quiet=quiet), closing(_closable(batches)) as running:
-            for batch in running:
-                tally.add(batch)
-                if as_json:
-                    print_json(outcome.to_json() for outcome in batch)
-    except KeyboardInterrupt:
-        say(
-            f"stopped: {count(tally.read, 'article')} are in the store, in whole batches; run the "
-            "same command again to go on"
-        )
-        raise stop(ExitCode.INTERRUPTED) from None
+def _follow(
+    batches: Iterator[list[Outcome]],
+    tally: Tally,
+    send: Callable[[list[Outcome]], None],
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Work through the batches."""
+    with (
+        say_when_interrupted(
+            lambda: (
+                f"stopped: {count(tally.read, 'article')} are in the store, in whole batches; "
+                "run the same command again to go on"
+            )
+        ),
+        live_line(quiet=quiet) as line,
+        closing(_closable(batches)) as running,
+    ):
+        line.text = lambda: _describe(tally)
+        for batch in running:
+            send(batch)
+            tally.add(batch)
+            if as_json:
+                print_json(batch)
 
 
 def _closable(batches: Iterator[list[Outcome]]) -> Generator[list[Outcome], None, None]:
     yield from batches
 
 
-@contextmanager
-def _progress(tally: Tally, *, quiet: bool) -> Iterator[None]:
-    """A live line on a terminal; nothing anywhere else."""
-    out = console(stderr=True)
-    if quiet or not out.is_terminal:
-        yield
-        return
-    from rich.progress import Progress, RenderableColumn, SpinnerColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), RenderableColumn(_Live(tally)), TimeElapsedColumn())
-    with Progress(*columns, console=out, transient=True) as progress:
-        progress.add_task("", total=None)
-        yield
-
-
-@dataclass(slots=True)
-class _Live:
-    """The line as it is when it is drawn, ten times a second."""
-
-    tally: Tally
-
-    def __rich__(self) -> str:
-        tally = self.tally
-        ahead = f"{tally.taken:,} read, " if tally.taken > tally.read else ""
-        roles = ", ".join(f"{tally.roles[role]:,} {role}" for role in ROLES if tally.roles[role])
-        done = f"{tally.read:,} done ({tally.rate:,.0f}/s)"
-        return f"{ahead}{done}: {roles}" if roles else f"{ahead}{done}"
+def _describe(tally: Tally) -> str:
+    ahead = f"{tally.taken:,} read, " if tally.taken > tally.read else ""
+    roles = ", ".join(f"{tally.roles[role]:,} {role}" for role in ROLES if tally.roles[role])
+    done = f"{tally.read:,} done ({tally.rate:,.0f}/s)"
+    return f"{ahead}{done}: {roles}" if roles else f"{ahead}{done}"
 
 
 def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
-    rows = table("role", "articles")
-    rows.columns[1].justify = "right"
+    rows = table("role", "articles", numbers_from=1)
     for role in ROLES:
-        rows.add_row(styled(role, STYLES[role]), f"{tally.roles[role]:,}")
+        rows.add_row(paint(role, STYLES[role]), f"{tally.roles[role]:,}")
     out = console(stderr=stderr)
     read = f"{count(tally.read, 'article')} read into {shown_store(store)}"
-    out.print(read, style="bold", soft_wrap=True)
+    out.print_line(read, style="bold")
     out.print(rows)
     statuses = ("new", "unchanged", "changed", "dropped", "relinked", "failed")
     known = ", ".join(f"{tally.statuses[s]:,} {s}" for s in statuses if tally.statuses[s])
     out.print(f"{known or 'nothing to do'}; {tally.seconds:.1f} s, {tally.rate:,.0f} articles/s")
     print_unread_dates(tally.unread_dates, out)
-    if tally.failed:
-        out.print("`esdedup quarantine` tells what failed and why, `esdedup retry` tries again")
+    if tally.failures:
+        out.print("`esdedup quarantine` lists what failed and why, `esdedup retry` tries again")
 
 
 def _end(tally: Tally, *, strict: bool) -> None:
-    """Failed articles are kept and counted: an error only when asked for, or when all failed."""
-    if tally.failed and (strict or tally.failed == tally.read):
+    """Failed articles are in the quarantine: an error with --strict, or where all failed."""
+    if tally.failures and (strict or tally.failures == tally.read):
         raise stop(ExitCode.QUARANTINED)
 
 
 def _print_checked(item: Document | Failure, decision: Decision, *, as_json: bool) -> None:
     from esdedup.model import Failure
 
-    # A page may tell its date by itself.
+    # The date of a page may be found in the page itself.
     unread = None if isinstance(item, Failure) or item.html else item.unread_date
     if as_json:
-        told = item.to_json() if isinstance(item, Failure) else decision.to_json()
-        print_json([told if unread is None else {**told, "unread_date": unread}])
+        line = item.to_json() if isinstance(item, Failure) else decision.to_json()
+        print_json([line if unread is None else {**line, "unread_date": unread}])
         return
     out = console()
     if isinstance(item, Failure):
-        out.print(joined(styled("unprocessed", STYLES["unprocessed"]), f": {plain(item.where)}"))
-        out.print(f"    {plain(item.reason)}", soft_wrap=True)
+        out.print(join(paint("unprocessed", STYLES["unprocessed"]), f": {plain(item.where)}"))
+        out.print_line(f"    {plain(item.reason)}")
         return
-    out.print(styled(title_of(item), "bold"))
-    out.print(joined("    ", decision_text(decision)), soft_wrap=True)
+    out.print(paint(title_of(item), "bold"))
+    out.print_line("    ", decision_text(decision))
     if unread is not None:
-        out.print(f"    its date cannot be read: {plain(unread)}", soft_wrap=True)
+        out.print_line(f"    its date cannot be read: {plain(unread)}")
 
 
-def print_failures(failures: Sequence[Failure]) -> None:
-    out = console()
+def print_failures(out: Screen, failures: Sequence[Failure]) -> None:
     for failure in failures:
         fate = "cannot succeed" if failure.final or failure.document is None else "can be retried"
-        out.print(joined(styled(failure.where, "bold"), f"  ({fate})"), soft_wrap=True)
-        out.print(f"    {plain(failure.reason)}", soft_wrap=True)
+        out.print_line(paint(failure.where, "bold"), f"  ({fate})")
+        out.print_line(f"    {plain(failure.reason)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,9 +44,17 @@ FieldNames = Annotated[
     typer.Option(
         "--field",
         metavar="OURS=THEIRS",
-        help="A field of the input by another name (text=body, text=article.body).",
+        help="Use another input field (text=body, text=article.body).",
     ),
 ]
+# Of labelled sets: what is read, and in which order it arrives.
+SetSource = Annotated[
+    Literal["html", "text"] | None,
+    typer.Option(
+        "--from", metavar="html|text", help="What to read; default: html if the set has it."
+    ),
+]
+Arrivals = Literal["original-first", "depth-first", "random", "time"]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 when any article failed.")]
 
@@ -61,6 +70,18 @@ def assignments(given: list[str] | None, option: str) -> dict[str, str]:
             raise typer.BadParameter(f"{pair!r} is not of the form name=value", param_hint=option)
         pairs[name.strip()] = value.strip()
     return pairs
+
+
+def read_text_lines(file: Path) -> list[str]:
+    """The lines of a text file that an option names; - is standard input."""
+    from esdedup.errors import InputError
+
+    if str(file) == "-":
+        return sys.stdin.read().splitlines()
+    try:
+        return file.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}") from error
 
 
 def shown_store(url: str) -> str:
@@ -94,19 +115,32 @@ def open_deduplicator(
 
 def open_to_change(store: str, settings: Settings | None = None) -> Deduplicator:
     """To write to, but not where there is no store yet."""
-    open_existing(store).close()
+    check_exists(store)
     return open_deduplicator(store, settings)
 
 
-def open_existing(store: str) -> Store:
-    """To read from, with the settings it has."""
+@contextmanager
+def open_existing(
+    store: str, settings: Settings | None = None, *, mode: Literal["write", "read"] = "read"
+) -> Iterator[Store]:
+    """A store that is there, to read from, with the settings recorded in it."""
     from esdedup.stores import open_store
 
-    return open_store(store, mode="read")
+    opened = open_store(store, settings, mode=mode)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def check_exists(store: str) -> None:
+    """Raises StoreMissing, rather than making an empty store by a mistyped name."""
+    with open_existing(store):
+        pass
 
 
 @contextmanager
-def connected(store: str) -> Iterator[Connection]:
+def open_connection(store: str) -> Iterator[Connection]:
     """To the cluster itself: the index need not be there."""
     from esdedup.stores.cluster.connection import Target, connect
 

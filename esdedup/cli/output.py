@@ -5,51 +5,89 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from esdedup.cli.exit_codes import say
+from esdedup.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
+    from esdedup.cli.screen import Screen
     from esdedup.features.numbers import NumberChange
     from esdedup.ingest.readers.dates import UnreadDates
-    from esdedup.model import Decision, Document, Evidence
+    from esdedup.model import Decision, Document, Evidence, Failure
+    from esdedup.model.json_form import Result
 
-# Where the output is no terminal, nobody wraps lines for us.
-_WIDTH_OF_FILES = 100
 # Characters that steer a terminal have no business in the text of an article.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 STYLES = {"original": "bold", "duplicate": "cyan", "update": "yellow", "unprocessed": "red"}
 
 
-def console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
+def console(*, stderr: bool = False) -> Screen:
+    from esdedup.cli.screen import Screen
 
-    out = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    out.on_broken_pipe = _end_of_pipe  # type: ignore[method-assign]  # of this console alone
-    if not out.is_terminal and "COLUMNS" not in out._environ:
-        out.width = _WIDTH_OF_FILES
-    return out
+    return Screen(stderr=stderr)
 
 
-def _end_of_pipe() -> None:
-    """Rich would end the program here; `exits` does, the same way for every kind of output."""
-    raise BrokenPipeError
+T = TypeVar("T", bound="Result")
+
+
+def show(result: T, print_text: Callable[[Screen, T], None], *, as_json: bool) -> None:
+    """Print the result of a command: a line of JSON for programs, or text for people."""
+    if as_json:
+        print_json([result])
+    else:
+        print_text(console(), result)
+
+
+def show_all(
+    results: Sequence[T], print_text: Callable[[Screen, Sequence[T]], None], *, as_json: bool
+) -> None:
+    """Like `show`, for several results: each is a line of JSON."""
+    if as_json:
+        print_json(results)
+    else:
+        print_text(console(), results)
+
+
+def print_document(value: Any) -> None:
+    """Print JSON over several lines, for a file or a request."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def print_json(values: Iterable[Any]) -> None:
-    """One object a line, flushed, so that what reads the pipe can work on it."""
+    """Print each result or object on a line; each call is flushed for programs that read a pipe."""
+    from esdedup.model.json_form import encode
+
     plain_ascii = "utf" not in (sys.stdout.encoding or "").lower()
     for value in values:
-        sys.stdout.write(json.dumps(value, ensure_ascii=plain_ascii) + "\n")
+        sys.stdout.write(json.dumps(encode(value), ensure_ascii=plain_ascii) + "\n")
     sys.stdout.flush()
 
 
-def print_unread_dates(dates: UnreadDates, out: Console) -> None:
+def write_file(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error
+    say(f"written to {file}")
+
+
+def say_failure(failure: Failure) -> None:
+    """An article that could not be used, and why."""
+    say(f"{plain(failure.where)}: {plain(failure.reason)}")
+
+
+def print_unread_dates(dates: UnreadDates, out: Screen) -> None:
     """How many, with examples; nothing where all were read."""
     if not dates.count:
         return
@@ -58,7 +96,7 @@ def print_unread_dates(dates: UnreadDates, out: Console) -> None:
         "used instead:"
     )
     for id_, text in dates.examples.items():
-        out.print(f"    {plain(id_)}: {plain(text)}", soft_wrap=True)
+        out.print_line(f"    {plain(id_)}: {plain(text)}")
 
 
 def plain(text: str) -> str:
@@ -66,33 +104,96 @@ def plain(text: str) -> str:
     return " ".join(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text).split())
 
 
-def styled(text: str, style: str = "") -> Text:
+def paint(text: str, style: str = "") -> Text:
     from rich.text import Text
 
     return Text(plain(text), style=style)
 
 
-def joined(*parts: RenderableType | str) -> Text:
+def join(*parts: Text | str) -> Text:
     """Pieces on one line, those that are plain text taken as they are."""
     from rich.text import Text
 
-    line = Text()
-    for part in parts:
-        line.append_text(part) if isinstance(part, Text) else line.append(str(part))
-    return line
+    return Text.assemble(*parts)
 
 
-def table(*columns: str, title: str | None = None) -> Table:
+def table(*columns: str, title: str | None = None, numbers_from: int | None = None) -> Table:
+    """A table; columns from `numbers_from` on are set to the right."""
     from rich import box
     from rich.table import Table
 
     out = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for column in columns:
-        out.add_column(column)
+    for place, column in enumerate(columns):
+        is_number = numbers_from is not None and place >= numbers_from
+        out.add_column(column, justify="right" if is_number else "left")
     return out
 
 
-def when(moment: datetime | None) -> str:
+def side_by_side(left: tuple[str, str], right: tuple[str, str], title: str) -> Table:
+    """Two texts, each under its heading."""
+
+    out: Table = table(plain(left[0]), plain(right[0]), title=title)
+    out.expand = True
+    for column in out.columns:
+        column.ratio = 1
+    out.add_row(paint(left[1]), paint(right[1]))
+    return out
+
+
+def shorten(text: str, words: int, between: str = "…") -> str:
+    """The text on one line; of a long one so many words at each end. `{hidden}` in `between` is the
+    number of words left out."""
+    found = plain(text).split()
+    hidden = len(found) - 2 * words
+    if hidden <= words:
+        return " ".join(found)
+    return " ".join([*found[:words], between.format(hidden=hidden), *found[-words:]])
+
+
+class LiveLine:
+    """The line of a running command: a text and, where the total is known, a bar with the rate and
+    the remaining time. It is drawn ten times a second on a terminal, and nowhere else."""
+
+    def __init__(self) -> None:
+        self.text: str | Callable[[], str] = ""
+        self._done, self._total = 0, 0
+        self._first: tuple[float, int] | None = None  # when, and how many were done by then
+
+    def update(self, text: str, done: int = 0, total: int = 0) -> None:
+        self.text, self._done, self._total = text, done, total
+        self._first = self._first or (time.monotonic(), done)
+
+    def __rich__(self) -> RenderableType:
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        text = self.text if isinstance(self.text, str) else self.text()
+        if not self._total or self._first is None:
+            return text
+        seconds = max(time.monotonic() - self._first[0], 1e-6)
+        rate = (self._done - self._first[1]) / seconds
+        left = f", left: {(self._total - self._done) / rate:,.0f} s" if rate else ""
+        row = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=self._total, completed=self._done, width=40)
+        row.add_row(bar, f"{self._done:,}/{self._total:,} {text} ({rate:,.0f}/s{left})")
+        return row
+
+
+@contextmanager
+def live_line(*, quiet: bool = False) -> Iterator[LiveLine]:
+    line, out = LiveLine(), console(stderr=True)
+    if quiet or not out.is_terminal:
+        yield line
+        return
+    from rich.progress import Progress, RenderableColumn, SpinnerColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), RenderableColumn(line), TimeElapsedColumn())
+    with Progress(*columns, console=out, transient=True) as progress:
+        progress.add_task("", total=None)
+        yield line
+
+
+def date_text(moment: datetime | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M}" if moment is not None else "no date"
 
 
@@ -107,9 +208,9 @@ def title_of(document: Document) -> str:
     return words or plain(str(document.extra.get("file") or document.id))
 
 
-def about(document: Document) -> str:
+def byline(document: Document) -> str:
     """Source and date of an article."""
-    return f"{plain(document.source or 'no source')} · {when(document.published)}"
+    return f"{plain(document.source or 'no source')} · {date_text(document.published)}"
 
 
 def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:
@@ -128,20 +229,20 @@ def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:
 
 def change_text(change: NumberChange) -> str:
     """12 -> 17 people died; large numbers with commas."""
-    return plain(f"{_grouped(change.old)} -> {_grouped(change.new)} {change.context}")
+    return plain(f"{_group_digits(change.old)} -> {_group_digits(change.new)} {change.context}")
 
 
-def _grouped(value: str) -> str:
+def _group_digits(value: str) -> str:
     whole, point, rest = value.partition(".")
     return f"{int(whole):,}{point}{rest}" if whole.isascii() and whole.isdigit() else value
 
 
 def decision_text(decision: Decision) -> Text:
     """The verdict as a line."""
-    role = styled(decision.role, STYLES[decision.role])
+    role = paint(decision.role, STYLES[decision.role])
     if decision.role not in ("duplicate", "update"):
-        return joined(role, f": {plain(decision.reason)}" if decision.reason else "")
+        return join(role, f": {plain(decision.reason)}" if decision.reason else "")
     first = decision.evidence[0]
-    return joined(
+    return join(
         role, f" of {plain(first.other)} (overlap {first.overlap:.2f}; {evidence_text(first)})"
     )

@@ -1,15 +1,13 @@
-"""What the commands that search and fold are asked with: options, and what they stand for."""
+"""Options that searching and folding share, and the queries they stand for."""
 
 from __future__ import annotations
 
-import re
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import date_of, parse_span
 from esdedup.cli.options import assignments
 
 if TYPE_CHECKING:
@@ -18,31 +16,16 @@ if TYPE_CHECKING:
     from esdedup.model.queries import Query
 
 
-class By(StrEnum):
-    group = "group"
-    story = "story"
-
-
-class ShowRule(StrEnum):
-    best = "best"
-    earliest = "earliest"
-    newest = "newest"
-    longest = "longest"
-    source = "source"
-
-
+By = Literal["group", "story"]
+ShowRule = Literal["best", "earliest", "newest", "longest", "source"]
 Number = Annotated[int, typer.Option("-n", "--number", min=1, help="How many to show.")]
 SourcesFile = Annotated[
     Path | None,
-    typer.Option(
-        "--sources", metavar="FILE", help="Sources in the order they are preferred, one a line."
-    ),
+    typer.Option("--sources", metavar="FILE", help="Sources in order of preference, one per line."),
 ]
 Window = Annotated[
     str | None,
-    typer.Option(
-        "--window", metavar="SPAN", help="The same story after such a pause is a new one: 30d."
-    ),
+    typer.Option("--window", metavar="SPAN", help="Split a story after such a pause: 30d."),
 ]
 
 
@@ -80,15 +63,12 @@ def query_of(
 
 
 def span(text: str | None) -> timedelta | None:
-    from datetime import timedelta
-
     if text is None:
         return None
-    units = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-    found = re.fullmatch(r"(\d+)\s*([smhdw])", text.strip())
-    if found is None or not int(found[1]):
+    found = parse_span(text)
+    if not found:
         raise typer.BadParameter(f"{text!r} is no span of time; write 12h, 30d or 8w")
-    return timedelta(**{units[found[2]]: int(found[1])})
+    return found
 
 
 def ranking(file: Path | None) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
-"""Commands that look things up: search, front, show, groups."""
+"""Commands that look things up: search, front, show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,15 +13,16 @@ from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing, shown_store
 from esdedup.cli.output import (
     STYLES,
-    about,
+    byline,
     console,
     count,
     decision_text,
     evidence_text,
-    joined,
+    join,
+    paint,
     plain,
     print_json,
-    styled,
+    show_all,
     table,
     title_of,
 )
@@ -36,15 +38,11 @@ from esdedup.cli.search_options import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from esdedup.cli.screen import Screen
+    from esdedup.model.results import Facet, Member, Section, StoryHit, StoryPage
+    from esdedup.stores import Record, Store
 
-    from esdedup.model.results import Facet, StoryHit, StoryPage
-    from esdedup.stores import Fold, Hit, Record, SearchResult, Store
-
-
-def register(app: typer.Typer) -> None:
-    for command in (search, front, show):  # `groups` registers the listing of groups
-        app.command()(command)
+Fold = Literal["group", "story", "none"]
 
 
 def search(
@@ -54,52 +52,47 @@ def search(
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 10,
-    page: Annotated[int, typer.Option("--page", min=1, help="Which page of results.")] = 1,
+    page: Annotated[int, typer.Option(min=1, help="Which page of results.")] = 1,
     by: Annotated[
         By,
         typer.Option(
-            "--by",
-            help="Fold copies only (group: updates stay visible), or updates too (story).",
+            help="Fold copies only (group; updates stay visible), or updates as well (story)."
         ),
-    ] = By.group,
+    ] = "group",
     expand: Annotated[
-        bool, typer.Option("--expand", help="List what is folded under each result.")
+        bool, typer.Option("--expand", help="List the folded copies under each result.")
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Fold nothing: every article.")] = False,
     canonical: Annotated[
-        bool, typer.Option("--canonical", help="Only originals and updates that match themselves.")
+        bool, typer.Option("--canonical", help="Only originals and updates that match the query.")
     ] = False,
     show: Annotated[
-        ShowRule,
-        typer.Option("--show", help="Which article stands for a story; best: the best match."),
-    ] = ShowRule.best,
+        ShowRule, typer.Option(help="Which article represents a story; best: the best match.")
+    ] = "best",
     sources: SourcesFile = None,
     sort: Annotated[
-        list[str] | None,
-        typer.Option("--sort", metavar="FIELD", help="Order: -published, source, score, …"),
+        list[str] | None, typer.Option(metavar="FIELD", help="Order: -published, source, score, …")
     ] = None,
     filter_: Annotated[
         list[str] | None,
         typer.Option("--filter", metavar="FIELD=VALUE", help="Only articles with this value."),
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="DATE", help="Published from then on.")
+        str | None, typer.Option(metavar="DATE", help="Published from then on.")
     ] = None,
-    until: Annotated[
-        str | None, typer.Option("--until", metavar="DATE", help="Published before.")
-    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="DATE", help="Published before.")] = None,
     window: Window = None,
     facet: Annotated[
         list[str] | None,
-        typer.Option("--facet", metavar="FIELD", help="Count stories and articles by its values."),
+        typer.Option(metavar="FIELD", help="Count stories and articles by its values."),
     ] = None,
     exact: Annotated[
-        bool, typer.Option("--exact", help="Count stories exactly on a cluster, too.")
+        bool, typer.Option("--exact", help="Count stories exactly, on a cluster as well.")
     ] = False,
     body: Annotated[
         Path | None,
         typer.Option(
-            "--body", metavar="FILE", help="A search body for a cluster, as JSON; - reads a pipe."
+            metavar="FILE", help="JSON search body for a cluster; - reads standard input."
         ),
     ] = None,
     json_: AsJson = False,
@@ -110,8 +103,8 @@ def search(
     mode = "all" if all_ else "canonical" if canonical else "auto"
     options: dict[str, Any] = {
         "mode": mode,
-        "by": by.value,
-        "show": show.value,
+        "by": by,
+        "show": show,
         "sources": ranking(sources),
         "total": "exact" if exact else "estimate",
         "window": span(window),
@@ -119,21 +112,20 @@ def search(
         "offset": (page - 1) * number,
     }
     query = query_of(words, body, filter_, sort, since, until)
-    fold: Fold = "none" if all_ else by.value
-    opened = open_existing(store)
-    try:
+    fold: Fold = "none" if all_ else by
+    with open_existing(store) as opened:
         searcher = Searcher(opened)
         result = searcher.search(query, **options)
         counted = {k: v for k, v in options.items() if k not in ("size", "offset")}
-        facets = searcher.facets(query, facet, **counted) if facet else ()
-        folded = [_folded(opened, hit, fold) if expand else [] for hit in result.hits]
-    finally:
-        opened.close()
+        if facet:
+            result = replace(result, facets=tuple(searcher.facets(query, facet, **counted)))
+        folded = [_folded_records(opened, hit, fold) if expand else [] for hit in result.hits]
     if json_:
-        print_json([_result_json(words or "", fold, page, result, folded, facets)])
+        head = {"query": words or "", "fold": fold, "page": page}
+        print_json([{**head, **_page_json(result, folded)}])
     else:
         print_hits(console(), result, folded, fold=fold, first=(page - 1) * number + 1)
-        _print_facets(console(), facets)
+        _print_facets(console(), result.facets)
         for note in result.notes:
             say(note)
     if not result.hits:
@@ -146,31 +138,21 @@ def front(
     ],
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="VALUE", help="This category; may be given several times."),
+        typer.Option(metavar="VALUE", help="This category; may be given several times."),
     ] = None,
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 5,
     by: Annotated[
-        By, typer.Option("--by", help="A story once (story), or each of its updates (group).")
-    ] = By.story,
+        By, typer.Option(help="A story once (story), or each of its updates (group).")
+    ] = "story",
     json_: AsJson = False,
 ) -> None:
     """The front page: the newest stories of each category, folded, without a query."""
     from esdedup.search.searcher import Searcher
 
-    opened = open_existing(store)
-    try:
-        sections = Searcher(opened).front_page(category, only or (), size=number, by=by.value)
-    finally:
-        opened.close()
-    if json_:
-        print_json(section.to_json() for section in sections)
-    else:
-        out = console()
-        for section in sections:
-            out.print(styled(section.category, "bold"))
-            for hit in section.hits:
-                out.print(joined("  ", _headline(hit)), soft_wrap=True)
+    with open_existing(store) as opened:
+        sections = Searcher(opened).front_page(category, only or (), size=number, by=by)
+    show_all(sections, _print_sections, as_json=json_)
     if not any(section.hits for section in sections):
         raise stop(ExitCode.FOUND)
 
@@ -181,49 +163,26 @@ def show(
     json_: AsJson = False,
 ) -> None:
     """Show one article, what was decided about it, and its story."""
-    opened = open_existing(store)
-    try:
+    with open_existing(store) as opened:
         record = record_of(opened, id_, store)
-        story = opened.story(record.decision.story)
-    finally:
-        opened.close()
+        story = opened.documents.members(record.decision.story, "story")
     if json_:
-        print_json([_record_json(record, story)])
+        own = record.decision.group
+        shown = {
+            "document": record.document,
+            "decision": record.decision,
+            "words": record.signature.words,
+            "members": members_of(r for r in story if r.decision.group == own),
+            "updates": members_of(r for r in story if r.decision.group != own),
+        }
+        print_json([shown])
     else:
         _print_record(console(), record, story)
 
 
-def groups(
-    id_: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Any article of the group to show.")
-    ] = None,
-    store: StoreUrl = DEFAULT_STORE,
-    number: Number = 20,
-    json_: AsJson = False,
-) -> None:
-    """List the largest groups of copies, or the members of one."""
-    opened = open_existing(store)
-    try:
-        if id_ is not None:
-            leaders = [record_of(opened, id_, store).decision.group]
-        else:
-            leaders = [group for group, _ in opened.groups(size=number)]
-        found = [opened.members(group) for group in leaders]
-    finally:
-        opened.close()
-    if json_:
-        print_json(_group_json(members) for members in found)
-    elif id_ is not None:
-        _print_members(console(), found[0])
-    else:
-        _print_groups(console(), found)
-    if not found:
-        raise stop(ExitCode.FOUND)
-
-
 def record_of(store: Store, id_: str, url: str) -> Record:
     """The stored article; an unknown id ends the command."""
-    record = store.get_many([id_]).get(id_)
+    record = store.documents.get([id_]).get(id_)
     if record is None:
         say(
             f"there is no article {plain(id_)} in {shown_store(url)}; `esdedup search` shows the "
@@ -236,87 +195,76 @@ def record_of(store: Store, id_: str, url: str) -> Record:
 # --- search ----------------------------------------------------------------------------------
 
 
-def _folded(store: Store, hit: StoryHit, fold: Fold) -> list[Record]:
+def _folded_records(store: Store, hit: StoryHit, fold: Fold) -> list[Record]:
     """The other articles of the hit's group or story, whether or not they match the words."""
     if fold == "none" or hit.group is None or hit.story is None:
         return []
-    members = store.story(hit.story) if fold == "story" else store.members(hit.group)
+    members = (
+        store.documents.members(hit.story, "story")
+        if fold == "story"
+        else store.documents.members(hit.group)
+    )
     return [record for record in members if record.document.id != hit.document.id]
 
 
-def _result_json(
-    words: str,
-    fold: Fold,
-    page: int,
-    result: StoryPage,
-    folded: Sequence[Sequence[Record]],
-    facets: Sequence[Facet],
-) -> dict[str, Any]:
-    whole = result.to_json()
-    hits = [
-        {**hit, **({"folded": [_member_json(record) for record in others]} if others else {})}
-        for hit, others in zip(whole["hits"], folded, strict=True)
-    ]
-    return {
-        "query": words,
-        "fold": fold,
-        "page": page,
-        "results": result.total.stories,
-        "articles": result.total.articles,
-        **whole,
-        "hits": hits,
-        **({"facets": [facet.to_json() for facet in facets]} if facets else {}),
-    }
+def _page_json(result: StoryPage, folded: Sequence[Sequence[Record]]) -> dict[str, Any]:
+    out = result.to_json()
+    for hit, others in zip(out["hits"], folded, strict=True):
+        if others:
+            hit["folded"] = members_of(others)
+    return {"results": result.total.stories, "articles": result.total.articles, **out}
 
 
 def print_hits(
-    out: Console,
-    result: SearchResult | StoryPage,
+    out: Screen,
+    result: StoryPage,
     folded: Sequence[Sequence[Record]],
     *,
     fold: Fold,
     first: int = 1,
 ) -> None:
     what = "copy" if fold == "group" else "more article"
-    hits: Sequence[Hit | StoryHit] = result.hits
-    for place, (hit, others) in enumerate(zip(hits, folded, strict=True), first):
+    for place, (hit, others) in enumerate(zip(result.hits, folded, strict=True), first):
         more = f"+{count(hit.copies or 0, what, 'copies' if fold == 'group' else None)}"
-        title = styled(title_of(hit.document), "bold")
-        out.print(joined(f"{place:>3}  ", title, "  ", styled(more, "cyan") if hit.copies else ""))
-        role = styled(hit.role, STYLES[hit.role])
-        out.print(joined("     ", about(hit.document), " · ", role, _told(hit)), soft_wrap=True)
-        for line in _indented(out, hit.snippet):
+        title = paint(title_of(hit.document), "bold")
+        out.print(join(f"{place:>3}  ", title, "  ", paint(more, "cyan") if hit.copies else ""))
+        role = paint(hit.role, STYLES[hit.role])
+        out.print_line("     ", byline(hit.document), " · ", role)
+        for line in _indent(out, _reason_text(hit).removeprefix(" · ")):
+            out.print(line)
+        for line in _indent(out, hit.snippet):
             out.print(line, style="dim")
-        out.print(f"     {plain(hit.document.id)}", soft_wrap=True)
+        out.print_line(f"     {plain(hit.document.id)}")
         for record in others:
-            out.print(joined("       ", _member_text(record)), soft_wrap=True)
-    out.print(totals(result, fold))
+            out.print_line("       ", _member_text(record))
+    out.print(_totals(result, fold))
 
 
-def _told(hit: Hit | StoryHit) -> str:
+def _reason_text(hit: StoryHit) -> str:
     """What an update changed, and for which match an article is shown."""
-    update, matched_by = getattr(hit, "update", None), getattr(hit, "matched_by", ())
-    parts = [f" · {plain(str(update))}"] if update is not None else []
-    if matched_by:
-        parts.append(f" · shown for {plain(', '.join(matched_by))}")
-    return "".join(parts)
+    update = f" · {plain(str(hit.update))}" if hit.update is not None else ""
+    matched = f" · shown for {plain(', '.join(hit.matched_by))}" if hit.matched_by else ""
+    return update + matched
 
 
-def _headline(hit: StoryHit) -> Any:
-    return joined(styled(title_of(hit.document), "bold"), f"  {about(hit.document)}{_told(hit)}")
+def _print_sections(out: Screen, sections: Sequence[Section]) -> None:
+    for section in sections:
+        out.print(paint(section.category, "bold"))
+        for hit in section.hits:
+            title = paint(title_of(hit.document), "bold")
+            text = f"  {byline(hit.document)}{_reason_text(hit)}"
+            out.print_line("  ", title, text)
 
 
-def _print_facets(out: Console, facets: Sequence[Facet]) -> None:
+def _print_facets(out: Screen, facets: Sequence[Facet]) -> None:
     for facet in facets:
-        rows = table(facet.field, "stories", "articles")
-        for column in rows.columns[1:]:
-            column.justify = "right"
+        rows = table(facet.field, "stories", "articles", numbers_from=1)
         for bucket in facet.buckets:
             rows.add_row(plain(bucket.value), f"{bucket.stories:,}", f"{bucket.articles:,}")
         out.print(rows)
 
 
-def _indented(out: Console, text: str) -> list[str]:
+def _indent(out: Screen, text: str) -> list[str]:
     import textwrap
 
     return textwrap.wrap(
@@ -324,10 +272,9 @@ def _indented(out: Console, text: str) -> list[str]:
     )
 
 
-def totals(result: SearchResult | StoryPage, fold: Fold) -> str:
+def _totals(result: StoryPage, fold: Fold) -> str:
     """How many there are, however many were shown."""
-    counted: Any = getattr(result, "total", result)
-    stories, all_articles = counted.stories or 0, counted.articles or 0
+    stories, all_articles = result.total.stories or 0, result.total.articles or 0
     articles = count(all_articles, "article")
     if fold == "none":
         return articles
@@ -340,90 +287,50 @@ def totals(result: SearchResult | StoryPage, fold: Fold) -> str:
 # --- one article, one group ------------------------------------------------------------------
 
 
-def _record_json(record: Record, story: Sequence[Record]) -> dict[str, Any]:
-    return {
-        "document": record.document.to_json(),
-        "decision": record.decision.to_json(),
-        "words": record.signature.words,
-        "members": [_member_json(r) for r in story if r.decision.group == record.decision.group],
-        "updates": [_member_json(r) for r in story if r.decision.group != record.decision.group],
-    }
+def members_of(records: Iterable[Record]) -> list[Member]:
+    from esdedup.model.results import Member, Update
 
-
-def _member_json(record: Record) -> dict[str, Any]:
-    from esdedup.model import iso
-
-    document, decision = record.document, record.decision
-    return {
-        "id": document.id,
-        "title": document.title,
-        "source": document.source,
-        "published": iso(document.published) if document.published else None,
-        "role": decision.role,
-        "group": decision.group,
-        "story": decision.story,
-        "score": round(decision.score, 4),
-    }
-
-
-def _group_json(members: Sequence[Record]) -> dict[str, Any]:
-    group = members[0].decision.group
-    return {
-        "group": group,
-        "size": len(members),
-        "members": [_member_json(record) for record in members],
-    }
+    return [
+        Member(
+            r.document, d.group, d.story, d.role, d.score, Update.from_evidence(d.role, d.evidence)
+        )
+        for r in records
+        for d in [r.decision]
+    ]
 
 
 def _member_text(record: Record) -> Any:
     role = record.decision.role
     gap = " " * (len("duplicate") + 2 - len(role))
-    return joined(
-        styled(role, STYLES[role]), gap, f"{about(record.document)} · {plain(record.document.id)}"
+    return join(
+        paint(role, STYLES[role]), gap, f"{byline(record.document)} · {plain(record.document.id)}"
     )
 
 
-def _print_record(out: Console, record: Record, story: Sequence[Record]) -> None:
+def _print_record(out: Screen, record: Record, story: Sequence[Record]) -> None:
     document, decision = record.document, record.decision
-    out.print(styled(title_of(document), "bold"))
-    out.print(f"{about(document)} · {document.lang or record.signature.lang or 'no language'}")
-    out.print(plain(document.id), soft_wrap=True)
+    out.print(paint(title_of(document), "bold"))
+    out.print(f"{byline(document)} · {document.lang or record.signature.lang or 'no language'}")
+    out.print_line(plain(document.id))
     if document.url and document.url != document.id:
-        out.print(plain(document.url), soft_wrap=True)
+        out.print_line(plain(document.url))
     out.print()
     for paragraph in filter(str.strip, document.text.splitlines()):
         out.print(plain(paragraph))
     out.print()
-    out.print(decision_text(decision), soft_wrap=True)
+    out.print_line(decision_text(decision))
     for evidence in decision.evidence[1 if decision.link.parent else 0 :]:
-        out.print(
+        out.print_line(
             f"  {evidence.verdict} from {plain(evidence.other)} "
             f"(overlap {evidence.overlap:.2f}; {evidence_text(evidence)})",
             style="dim",
-            soft_wrap=True,
         )
     if len(story) > 1:
         out.print(f"\nthe story, {count(len(story), 'article')}:")
-        _print_members(out, story)
+        print_members(out, story)
 
 
-def _print_members(out: Console, members: Sequence[Record]) -> None:
+def print_members(out: Screen, members: Sequence[Record]) -> None:
     for record in members:
         score = f"{record.decision.score:.2f}" if record.decision.link.parent else "    "
-        out.print(joined(f"  {score}  ", _member_text(record)), soft_wrap=True)
-
-
-def _print_groups(out: Console, found: Sequence[Sequence[Record]]) -> None:
-    rows = table("articles", "original", "sources")
-    rows.columns[0].justify, rows.columns[1].overflow = "right", "fold"
-    for members in found:
-        leader = next(r for r in members if r.document.id == r.decision.group)
-        sources = dict.fromkeys(plain(r.document.source or "") for r in members)
-        named = ", ".join(filter(None, sources))
-        title = joined(styled(title_of(leader.document)), f"\n{plain(leader.document.id)}")
-        title.stylize("dim", len(title_of(leader.document)))
-        rows.add_row(str(len(members)), title, named)
-    if found:
-        out.print(rows)
-    else:
-        out.print("no article has a copy")
+        out.print_line(f"  {score}  ", _member_text(record))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,11 +16,14 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
-    open_existing,
+    check_exists,
     settings_of,
 )
 from esdedup.cli.output import console, print_json, table
 from esdedup.errors import SettingsError
+
+if TYPE_CHECKING:
+    from esdedup.service.config import ServiceConfig
 
 KeysFile = Annotated[
     Path,
@@ -30,65 +32,33 @@ KeysFile = Annotated[
 _KEYS = Path("esdedup-keys.json")
 
 
-class ScopeName(StrEnum):
-    read = "read"
-    write = "write"
-    admin = "admin"
-
-
-class LogLevel(StrEnum):
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(serve)
-    keys = typer.Typer(no_args_is_help=True, help="API keys of the service.", rich_markup_mode=None)
-    for command in (add, list_, revoke):
-        keys.command(name=command.__name__.rstrip("_"))(command)
-    app.add_typer(keys, name="keys")
-
-
 def serve(
     store: StoreUrl = DEFAULT_STORE,
-    host: Annotated[str, typer.Option("--host", help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any free one.")] = 8765,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8765,
     keys: Annotated[
         Path | None,
         typer.Option(
-            "--keys",
             envvar="ESDEDUP_KEYS",
             metavar="FILE",
-            help="API keys (`esdedup keys add`); needed for any address but this machine's own.",
+            help="File of API keys (`esdedup keys add`); required unless the host is local.",
         ),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Answer questions only.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all writes.")] = False,
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
     body_megabytes: Annotated[
-        int, typer.Option("--body-megabytes", min=1, help="Larger bodies, or lines, are refused.")
+        int, typer.Option(min=1, help="Larger bodies, or lines, are refused.")
     ] = 16,
-    body_seconds: Annotated[
-        float, typer.Option("--body-seconds", min=0.1, help="Slower bodies are refused.")
-    ] = 30.0,
-    queue: Annotated[
-        int, typer.Option("--queue", min=1, help="Writes under way at once; more get 429.")
-    ] = 64,
-    readers: Annotated[
-        int, typer.Option("--readers", min=1, help="Questions answered at once.")
-    ] = 4,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Worker processes for HTML pages.")
-    ] = 2,
-    grace: Annotated[
-        float, typer.Option("--grace", min=1, help="Seconds to finish in after SIGTERM.")
-    ] = 60.0,
-    log_level: Annotated[LogLevel, typer.Option("--log-level")] = LogLevel.info,
+    body_seconds: Annotated[float, typer.Option(min=0.1, help="Slower bodies are refused.")] = 30.0,
+    queue: Annotated[int, typer.Option(min=1, help="Writes under way at once; more get 429.")] = 64,
+    readers: Annotated[int, typer.Option(min=1, help="Concurrent reads.")] = 4,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes for HTML pages.")] = 2,
+    grace: Annotated[float, typer.Option(min=1, help="Seconds to finish in after SIGTERM.")] = 60.0,
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option()] = "info",
 ) -> None:
-    """Serve the store over HTTP, with a page for people.
+    """Serve the store over HTTP, with a web page.
 
     SIGTERM and Ctrl-C finish the batch in hand. Logs are JSON lines on standard error.
     """
@@ -97,7 +67,7 @@ def serve(
 
     _check_reach(host, keys, is_loopback(host))
     if read_only:
-        open_existing(store).close()
+        check_exists(store)
     chosen = settings_of(store, preset, settings, set_)
     check_settings(chosen)
     config = ServiceConfig(
@@ -111,7 +81,7 @@ def serve(
         readers=readers,
         workers=workers,
     )
-    _run(config, host, port, grace, log_level.value)
+    _run(config, host, port, grace, log_level)
 
 
 def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
@@ -128,7 +98,7 @@ def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
         raise SettingsError(f"{keys} has no keys; make one: esdedup keys add NAME --keys {keys}")
 
 
-def _run(config: object, host: str, port: int, grace: float, level: str) -> None:
+def _run(config: ServiceConfig, host: str, port: int, grace: float, level: str) -> None:
     try:
         from esdedup.service.app import make_app
         from esdedup.service.server import listen, run
@@ -136,10 +106,8 @@ def _run(config: object, host: str, port: int, grace: float, level: str) -> None
         raise SettingsError(
             f"the service needs {error.name}, which is not installed: pip install fastapi uvicorn"
         ) from error
-    from esdedup.service.config import ServiceConfig
     from esdedup.service.logs import configure
 
-    assert isinstance(config, ServiceConfig)
     app, listener = make_app(config), listen(host, port)
     configure(level)
     run(app, listener, grace=grace)
@@ -147,17 +115,17 @@ def _run(config: object, host: str, port: int, grace: float, level: str) -> None
 
 def add(
     name: Annotated[str, typer.Argument(help="Whose it is: crawler, portal, grafana.")],
-    scope: Annotated[ScopeName, typer.Option("--scope")] = ScopeName.read,
+    scope: Annotated[Literal["read", "write", "admin"], typer.Option()] = "read",
     expires: Annotated[
-        str | None, typer.Option("--expires", metavar="DATE", help="Not valid from then on.")
+        str | None, typer.Option(metavar="DATE", help="Not valid from then on.")
     ] = None,
     keys: KeysFile = _KEYS,
 ) -> None:
-    """Make a key; it is printed once and kept only as a hash."""
+    """Create a key; it is printed once and stored as a digest."""
     from esdedup.service.keys import add_key
 
-    print(add_key(keys, name, scope.value, date_of(expires, "--expires")))
-    say(f"{name} may {scope.value}; this is the only time the key is shown")
+    print(add_key(keys, name, scope, date_of(expires, "--expires")))
+    say(f"{name} may {scope}; this is the only time the key is shown")
 
 
 def list_(keys: KeysFile = _KEYS, json_: AsJson = False) -> None:
@@ -166,7 +134,7 @@ def list_(keys: KeysFile = _KEYS, json_: AsJson = False) -> None:
 
     found = list(read_keys(keys).values())
     if json_:
-        print_json(key.to_json() for key in found)
+        print_json(found)
         return
     rows = table("name", "scope", "created", "expires")
     for key in found:
@@ -178,8 +146,14 @@ def revoke(
     name: Annotated[str, typer.Argument(help="As `esdedup keys list` shows it.")],
     keys: KeysFile = _KEYS,
 ) -> None:
-    """Take a key back; a running service notices."""
+    """Revoke a key; a running service notices."""
     from esdedup.service.keys import revoke_key
 
     revoke_key(keys, name)
     say(f"{name} is revoked")
+
+
+keys_app = typer.Typer(no_args_is_help=True, help="API keys of the service.", rich_markup_mode=None)
+keys_app.command()(add)
+keys_app.command("list")(list_)
+keys_app.command()(revoke)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from esdedup.cli.daemons import Patience, date_of, until_signalled
+from esdedup.cli.daemons import date_of
 from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.feeds import (
+    CheckpointFile,
+    Every,
+    Once,
+    OutputFile,
+    open_watch_files,
+    run_watch,
+)
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -26,29 +33,30 @@ from esdedup.cli.options import (
 )
 from esdedup.cli.output import (
     STYLES,
-    about,
+    byline,
     change_text,
-    console,
     count,
-    joined,
+    date_text,
+    join,
+    paint,
     plain,
-    print_json,
-    styled,
+    say_failure,
+    show,
+    show_all,
     title_of,
-    when,
 )
 from esdedup.cli.searching import record_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from esdedup.alerts.event_watch import EventWatch
+    from esdedup.cli.screen import Screen
+    from esdedup.model import Document, Failure
+    from esdedup.model.results import Mention
     from esdedup.settings import Settings
-    from esdedup.stores import Store
+    from esdedup.stores import Record, Store
     from esdedup.stories.events import Event
     from esdedup.stories.events.report import Report
     from esdedup.stories.similar import Similar, SimilarNews
-    from esdedup.stories.timeline import Mention, Story, Version
+    from esdedup.stories.timeline import Story, StoryVersion
 
 # Settings that only these commands read: others would need another store.
 _OWN = ("similar_", "event_")
@@ -65,15 +73,6 @@ SetOwn = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(similar)
-    family = typer.Typer(invoke_without_command=True, no_args_is_help=False)
-    family.callback()(events)
-    family.command()(show)
-    app.add_typer(family, name="events", help=events.__doc__)
-    app.command()(story)
-
-
 # --- similar -----------------------------------------------------------------------------------
 
 
@@ -85,92 +84,80 @@ def similar(
     size: Annotated[int, typer.Option("--size", "-n", min=1, max=100, help="How many.")] = 10,
     days: Annotated[
         float | None,
-        typer.Option("--days", min=0, help="Only within so many days before or after."),
+        typer.Option(min=0, help="Only articles within this many days before or after."),
     ] = None,
     by: Annotated[
         Literal["evidence", "simhash"] | None,
-        typer.Option("--by", help="Rank by everything that is stored, or by simhash alone."),
+        typer.Option(help="Rank by all stored evidence, or by simhash alone."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Name the words and entities that both have.")
+        bool, typer.Option("--explain", help="Show shared words and entities.")
     ] = False,
     set_: SetOwn = None,
     field: FieldNames = None,
     json_: AsJson = False,
 ) -> None:
-    """Show similar news: articles about the same thing that are no copies.
+    """Show similar news: articles about the same thing that are not copies.
 
     Copies are folded: each group is shown by its original.
     """
-    from esdedup.stories.similar import similar_to_record
+    from esdedup.ingest.readers import read
 
     window = None if days is None else timedelta(days=days)
-    opened = open_existing(store)
-    try:
-        opened.adopt(_own_settings(opened, store, set_, {"similar_by": by}))
-        record = opened.get_many([what]).get(what)
-        if record is not None:
-            found = similar_to_record(record, opened, size=size, window=window, explain=explain)
-            _show_similar([found], json_=json_, explain=explain)
-            return
-        if not Path(what).exists():
-            record_of(opened, what, store)  # says that there is no such article, and stops
-        results = _of_file(what, opened, size, window, explain, assignments(field, "--field"))
-        _show_similar(results, json_=json_, explain=explain)
-    finally:
-        opened.close()
-
-
-def _of_file(
-    path: str,
-    store: Store,
-    size: int,
-    window: timedelta | None,
-    explain: bool,
-    names: dict[str, str],
-) -> list[SimilarNews]:
-    from esdedup.ingest.readers import read
-    from esdedup.model import Failure
-    from esdedup.stories.similar import similar_to
-
-    results = []
-    for item in read([path], fields=names):
-        found: Any = item
-        if not isinstance(item, Failure):
-            found = similar_to(item, store, size=size, window=window, explain=explain)
-        if isinstance(found, Failure):
-            say(f"{plain(found.where)}: {plain(found.reason)}")
+    with open_existing(store) as opened:
+        opened.settings = _own_settings(opened, store, set_, {"similar_by": by})
+        find = partial(_find_similar, opened, size=size, window=window, explain=explain)
+        record = opened.documents.get([what]).get(what)
+        if record is None and Path(what).exists():
+            results = find(read([what], fields=assignments(field, "--field")))
         else:
-            results.append(found)
+            results = find([record or record_of(opened, what, store)])
+    for note in (note for found in results for note in found.notes):
+        say(note)
+    show_all(results, partial(_print_all_similar, explain=explain), as_json=json_)
     if not results:
         raise stop(ExitCode.QUARANTINED)
-    return results
-
-
-def _show_similar(results: Sequence[SimilarNews], *, json_: bool, explain: bool) -> None:
-    for found in results:
-        for note in found.notes:
-            say(note)
-    if json_:
-        print_json(found.to_json() for found in results)
-    else:
-        out = console()
-        for found in results:
-            if len(results) > 1:
-                out.print(styled(title_of(found.document), "bold"))
-            for one in found.found:
-                _print_similar(out, one, explain=explain)
     if not any(found.found for found in results):
         if not json_:
             say("nothing similar that is no copy")
         raise stop(ExitCode.FOUND)
 
 
-def _print_similar(out: Console, one: Similar, *, explain: bool) -> None:
-    same = joined(" · ", styled("same story", STYLES["update"])) if one.is_update else ""
-    out.print(joined(f"{one.score:.2f}  ", styled(title_of(one.document), "bold")))
-    out.print(joined("      ", about(one.document), same))
-    out.print(f"      {plain(one.document.id)}", soft_wrap=True)
+def _find_similar(
+    store: Store, items: Iterable[Record | Document | Failure], **options: Any
+) -> list[SimilarNews]:
+    """For each article; those that cannot be used are named."""
+    from esdedup.model import Document, Failure
+    from esdedup.stores import Record
+    from esdedup.stories.similar import similar_to, similar_to_record
+
+    results = []
+    for item in items:
+        found: SimilarNews | Failure
+        if isinstance(item, Record):
+            found = similar_to_record(item, store, **options)
+        else:
+            found = similar_to(item, store, **options) if isinstance(item, Document) else item
+        if isinstance(found, Failure):
+            say_failure(found)
+        else:
+            results.append(found)
+    return results
+
+
+def _print_all_similar(out: Screen, results: Sequence[SimilarNews], *, explain: bool) -> None:
+    for found in results:
+        if len(results) > 1:
+            out.print(paint(title_of(found.document), "bold"))
+        for one in found.found:
+            _print_similar(out, one, explain=explain)
+
+
+def _print_similar(out: Screen, one: Similar, *, explain: bool) -> None:
+    same = join(" · ", paint("same story", STYLES["update"])) if one.is_update else ""
+    out.print(join(f"{one.score:.2f}  ", paint(title_of(one.document), "bold")))
+    out.print(join("      ", byline(one.document), same))
+    out.print_line(f"      {plain(one.document.id)}")
     if not explain:
         return
     bits = "" if one.distance is None else f", {count(one.distance, 'bit')} apart"
@@ -180,7 +167,7 @@ def _print_similar(out: Console, one: Similar, *, explain: bool) -> None:
     )
     for name, words in (("names", one.entities), ("words", one.terms)):
         if words:
-            out.print(joined(f"      {name}: ", styled(", ".join(words))), soft_wrap=True)
+            out.print_line(f"      {name}: ", paint(", ".join(words)))
 
 
 def _span(microseconds: int) -> str:
@@ -212,21 +199,12 @@ def events(
     since: Since = None,
     time: Time = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Tell of events as articles come, as NDJSON.")
+        bool, typer.Option("--watch", help="Report events as articles arrive, as NDJSON.")
     ] = False,
-    once: Annotated[
-        bool, typer.Option("--once", help="With --watch: one look, from where the last one ended.")
-    ] = False,
-    every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="Pause between two looks.")
-    ] = 10.0,
-    checkpoint: Annotated[
-        Path, typer.Option("--checkpoint", metavar="FILE", help="Remembers what was told.")
-    ] = Path("esdedup-events.db"),
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="FILE", help="Append notifications here, not to stdout."),
-    ] = None,
+    once: Once = False,
+    every: Every = 10.0,
+    checkpoint: CheckpointFile = Path("esdedup-events.db"),
+    output: OutputFile = None,
     set_: SetOwn = None,
     json_: AsJson = False,
 ) -> None:
@@ -236,31 +214,23 @@ def events(
     if watch:
         _watch(store, since, time, checkpoint, output, None if once else every, set_)
         return
-    from esdedup.stories.events.history import events as found_in
+    from esdedup.stories.events.history import find_events as found_in
     from esdedup.stories.events.report import report
 
-    opened = open_existing(store)
-    try:
+    with open_existing(store) as opened:
         chosen = _own_settings(opened, store, set_, {"event_time": time})
         found = found_in(opened, since=date_of(since, "--since"), settings=chosen)
-        out = console()
         for event in found:
-            told = report(event, opened)
-            if json_:
-                print_json([told.to_json()])
-            else:
-                _print_event(out, told)
-    finally:
-        opened.close()
+            show(report(event, opened), _print_event, as_json=json_)
     if not found:
         say(
-            f"no event: nothing that more than {chosen.event_items} {chosen.event_count} tell "
+            f"no event: nothing that more than {chosen.event_items} {chosen.event_count} report "
             f"within {chosen.event_window:g} hours"
         )
         raise stop(ExitCode.FOUND)
 
 
-def show(
+def show_event(
     id_: Annotated[
         str, typer.Argument(metavar="ID", help="The id of an event, or of an article in it.")
     ],
@@ -271,11 +241,10 @@ def show(
     json_: AsJson = False,
 ) -> None:
     """Show the special report of an event: all of its articles, by sub-story."""
-    from esdedup.stories.events.history import events as found_in
+    from esdedup.stories.events.history import find_events as found_in
     from esdedup.stories.events.report import report
 
-    opened = open_existing(store)
-    try:
+    with open_existing(store) as opened:
         chosen = _own_settings(opened, store, set_, {"event_time": time})
         found = found_in(opened, since=date_of(since, "--since"), settings=chosen)
         event = _event(found, id_)
@@ -285,13 +254,8 @@ def show(
                 "article; `esdedup events` lists them, --since looks further back"
             )
             raise stop(ExitCode.FOUND)
-        told = report(event, opened, stories=True)
-    finally:
-        opened.close()
-    if json_:
-        print_json([told.to_json()])
-    else:
-        _print_report(console(), told)
+        found_report = report(event, opened, stories=True)
+    show(found_report, _print_report, as_json=json_)
 
 
 def _event(found: Sequence[Event], id_: str) -> Event | None:
@@ -299,22 +263,23 @@ def _event(found: Sequence[Event], id_: str) -> Event | None:
     return by_id or next((event for event in found if id_ in event.members), None)
 
 
-def _print_event(out: Console, told: Report) -> None:
-    from esdedup.stories.events.items import moment_of
+def _print_event(out: Screen, report: Report) -> None:
+    from esdedup.stories.events.items import datetime_of
 
-    event = told.event
-    title = title_of(told.representative) if told.representative else event.representative
-    out.print(joined(styled(event.id, "cyan"), "  ", styled(title, "bold")))
+    event = report.event
+    title = title_of(report.representative) if report.representative else event.representative
+    out.print(join(paint(event.id, "cyan"), "  ", paint(title, "bold")))
+    first, last = datetime_of(event.first_seen), datetime_of(event.last_seen)
     out.print(
-        f"    {when(moment_of(event.first_seen))} to {when(moment_of(event.last_seen))} · "
+        f"    {date_text(first)} to {date_text(last)} · "
         f"{count(event.articles, 'article')} · {count(event.stories, 'story', 'stories')} · "
         f"{count(len(event.sources), 'source')}"
     )
-    out.print(joined("    ", _size(event), "  detected ", when(moment_of(event.detected))))
-    for name, pairs in (("names", told.entities), ("words", told.terms)):
+    out.print(join("    ", _size(event), "  detected ", date_text(datetime_of(event.detected))))
+    for name, pairs in (("names", report.entities), ("words", report.terms)):
         if pairs:
             words = ", ".join(f"{word} {n}" for word, n in pairs)
-            out.print(joined(f"    {name}: ", styled(words)), soft_wrap=True)
+            out.print_line(f"    {name}: ", paint(words))
     top = ", ".join(f"{plain(s)} {n}" for s, n in list(event.sources.items())[:_SOURCES])
     out.print(f"    sources: {top}{', …' if len(event.sources) > _SOURCES else ''}")
 
@@ -331,16 +296,16 @@ def _size(event: Event) -> str:
     return "".join(_BARS[-(-n * (len(_BARS) - 1) // most)] for n in sums)
 
 
-def _print_report(out: Console, told: Report) -> None:
-    _print_event(out, told)
-    for sub in told.stories:
+def _print_report(out: Screen, report: Report) -> None:
+    _print_event(out, report)
+    for sub in report.stories:
         out.print()
         for place, telling in enumerate(sub.tellings):
             copies = f" · {count(telling.copies, 'copy', 'copies')}" if telling.copies else ""
-            mark = styled(telling.role, STYLES[telling.role]) if place else ""
-            title = styled(title_of(telling.document), "" if place else "bold")
-            out.print(joined("  " if place else "", mark, " " if place else "", title))
-            out.print(f"      {about(telling.document)}{copies} · {plain(telling.document.id)}")
+            mark = paint(telling.role, STYLES[telling.role]) if place else ""
+            title = paint(title_of(telling.document), "" if place else "bold")
+            out.print(join("  " if place else "", mark, " " if place else "", title))
+            out.print(f"      {byline(telling.document)}{copies} · {plain(telling.document.id)}")
 
 
 def _watch(
@@ -352,40 +317,14 @@ def _watch(
     every: float | None,
     set_: list[str] | None,
 ) -> None:
-    from esdedup.alerts.checkpoint import Checkpoint, Output
     from esdedup.alerts.event_watch import EventWatch
 
-    kept = Checkpoint(str(checkpoint), f"events of {shown_store(store)}")
-    try:
-        opened = open_existing(store)
-        try:
-            watch = EventWatch(
-                opened,
-                kept,
-                Output(output, None if output else sys.stdout.buffer),
-                settings=_own_settings(opened, store, set_, {"event_time": time}),
-                since=date_of(since, "--since"),
-            )
-        finally:
-            opened.close()
-        patience = Patience()
-        with until_signalled(True) as stopped:
-            patience.done(_look, watch, store, stopped)
-            while every is not None and not stopped.wait(every):
-                patience.done(_look, watch, store, stopped)
-    finally:
-        kept.close()
-
-
-def _look(watch: EventWatch, store: str, stopped: threading.Event) -> None:
-    opened = open_existing(store)
-    try:
-        looked = watch.look(opened, stopped.is_set)
-    finally:
-        opened.close()
-    late = f", {looked.late} too late to count (event_lateness)" if looked.late else ""
-    if looked.told or looked.late:
-        say(f"{count(looked.told, 'notification')}{late}")
+    with open_watch_files(checkpoint, f"events of {shown_store(store)}", output) as (kept, sink):
+        with open_existing(store) as opened:
+            settings = _own_settings(opened, store, set_, {"event_time": time})
+            start = date_of(since, "--since")
+            watch = EventWatch(opened, kept, sink, settings=settings, since=start)
+        run_watch(watch, store, every)
 
 
 # --- story -------------------------------------------------------------------------------------
@@ -399,27 +338,21 @@ def story(
     """Show the time line of a story: original, copies by source, updates, corrections."""
     from esdedup.stories.timeline import story_of
 
-    opened = open_existing(store)
-    try:
+    with open_existing(store) as opened:
         found = story_of(record_of(opened, id_, store), opened)
-    finally:
-        opened.close()
-    if json_:
-        print_json([found.to_json()])
-    else:
-        _print_story(console(), found)
+    show(found, _print_story, as_json=json_)
 
 
-def _print_story(out: Console, found: Story) -> None:
+def _print_story(out: Screen, found: Story) -> None:
     updates = len(found.versions) - 1
     out.print(
-        joined(
-            styled(plain(found.id), "cyan"),
+        join(
+            paint(plain(found.id), "cyan"),
             f"  {count(found.articles, 'article')}, {count(updates, 'update')}",
         )
     )
     for counts in found.counts:
-        out.print(joined("  ", styled(str(counts), STYLES["update"])), soft_wrap=True)
+        out.print_line("  ", paint(str(counts), STYLES["update"]))
     for version in found.versions:
         _print_version(out, version)
     if found.partial:
@@ -427,35 +360,35 @@ def _print_story(out: Console, found: Story) -> None:
         out.print("parts of it elsewhere")
         for part in found.partial:
             shares = f"{part.of_story:.0%} of the story, {part.of_article:.0%} of the article"
-            out.print(joined("  ", _mention(part.article), f" · {shares}"), soft_wrap=True)
+            out.print_line("  ", _mention(part.article), f" · {shares}")
 
 
-def _print_version(out: Console, version: Version) -> None:
-    from esdedup.stories.events.items import moment_of
+def _print_version(out: Screen, version: StoryVersion) -> None:
+    from esdedup.stories.events.items import datetime_of
 
     style = STYLES["original" if version.kind == "original" else "update"]
     out.print()
-    title = styled(version.article.title or version.article.id, "bold")
+    title = paint(version.article.title or version.article.id, "bold")
     out.print(
-        joined(when(moment_of(version.moment)), "  ", styled(version.kind, style), "  ", title)
+        join(date_text(datetime_of(version.moment)), "  ", paint(version.kind, style), "  ", title)
     )
     out.print(f"    {plain(version.article.source or 'no source')} · {plain(version.article.id)}")
     for change in version.numbers:
-        out.print(joined("    ", styled(change_text(change), style)), soft_wrap=True)
+        out.print_line("    ", paint(change_text(change), style))
     if version.sources:
         names = ", ".join(
             plain(name) + (f" {n}" if n > 1 else "")
             for name, n in list(version.sources.items())[: 2 * _SOURCES]
         )
         more = ", …" if len(version.sources) > 2 * _SOURCES else ""
-        out.print(f"    {count(version.count, 'copy', 'copies')}: {names}{more}", soft_wrap=True)
+        out.print_line(f"    {count(version.count, 'copy', 'copies')}: {names}{more}")
     for mention in version.corrections:
-        out.print(joined("    correction: ", _mention(mention)), soft_wrap=True)
+        out.print_line("    correction: ", _mention(mention))
 
 
 def _mention(mention: Mention) -> Any:
     source = plain(mention.source or "no source")
-    return joined(styled(mention.title or mention.id), f" · {source} · {plain(mention.id)}")
+    return join(paint(mention.title or mention.id), f" · {source} · {plain(mention.id)}")
 
 
 def _own_settings(
@@ -479,3 +412,9 @@ def _own_names() -> list[str]:
     from esdedup.settings import Settings
 
     return [f.name for f in fields(Settings) if f.name.startswith(_OWN)]
+
+
+events_app = typer.Typer(
+    invoke_without_command=True, no_args_is_help=False, callback=events, help=events.__doc__
+)
+events_app.command("show")(show_event)

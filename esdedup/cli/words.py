@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import say, say_when_interrupted
 from esdedup.cli.options import (
     AsJson,
     FieldNames,
@@ -20,31 +19,19 @@ from esdedup.cli.options import (
     assignments,
     open_existing,
 )
-from esdedup.cli.output import console, count, plain, print_json, table
+from esdedup.cli.output import console, count, live_line, plain, print_json, say_failure, table
 
 if TYPE_CHECKING:
-    from esdedup.ingest.word_counting import Progress
+    from esdedup.ingest.word_counting import CountingProgress
     from esdedup.model import Document, Failure
     from esdedup.settings import Settings
     from esdedup.text.statistics.corpus import Statistics
 
-words = typer.Typer(
-    name="words",
-    help="Statistics of your own corpus: which words and phrases are common, and where.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the statistics go.")]
 # Cut-offs of rare phrases that paper 002 tried, shown with the counts they come to.
 _PERCENTS = (1, 5, 25, 50, 75, 95, 99)
 # Failures named one by one; more are counted.
 _NAMED = 5
-
-
-def register(app: typer.Typer) -> None:
-    for command in (build, merge, show):
-        words.command()(command)
-    app.add_typer(words, name="words")
 
 
 def build(
@@ -54,8 +41,7 @@ def build(
         typer.Argument(metavar="[PATH]...", help="Files, folders or globs as for `index`; - too."),
     ] = None,
     store: Annotated[
-        str | None,
-        typer.Option("--store", metavar="URL", help="Count the articles of this store as well."),
+        str | None, typer.Option(metavar="URL", help="Count the articles of this store as well.")
     ] = None,
     error: Annotated[
         float | None,
@@ -95,9 +81,9 @@ def build(
     chosen = Settings.load(file=settings, flags=assignments(set_, "--set"))
     shape = Shape.of(error or ERROR, doubt or DOUBT)
     articles = _articles(paths or [], store, assignments(field, "--field"))
-    counted = _counted(articles, chosen, shape, workers)
+    counted = _count_articles(articles, chosen, shape, workers)
     version = write(counted, out)
-    _tell(out, counted, version, as_json=json_)
+    _show_statistics(out, counted, version, as_json=json_)
 
 
 def merge(
@@ -111,20 +97,20 @@ def merge(
     _check_folder(out)
     together = read(files[0])
     for file in files[1:]:
-        together = together.merged(read(file))
+        together = together.merge(read(file))
     version = write(together, out)
-    _tell(out, together, version, as_json=json_)
+    _show_statistics(out, together, version, as_json=json_)
 
 
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `build` wrote.")],
     json_: AsJson = False,
 ) -> None:
-    """Tell what is in a file of statistics, and how far its counts can be trusted."""
+    """Show what is in a statistics file, and the error of its counts."""
     from esdedup.text.statistics.file import read
 
     statistics = read(file)
-    _tell(file, statistics, statistics.version, as_json=json_)
+    _show_statistics(file, statistics, statistics.version, as_json=json_)
 
 
 # --- building ----------------------------------------------------------------------------------
@@ -136,74 +122,52 @@ def _articles(
     from esdedup.ingest.readers import read
 
     given = read(paths, fields=fields)
-    return chain(given, _stored(store)) if store else given
+    return chain(given, _read_store(store)) if store else given
 
 
-def _stored(store: str) -> Iterator[Document]:
-    from esdedup.ingest.word_counting import articles_of
+def _read_store(store: str) -> Iterator[Document]:
+    from esdedup.ingest.word_counting import read_articles
 
-    opened = open_existing(store)
-    try:
-        yield from articles_of(opened)
-    finally:
-        opened.close()
+    with open_existing(store) as opened:
+        yield from read_articles(opened)
 
 
-def _counted(
+def _count_articles(
     articles: Iterator[Document | Failure], settings: Settings, shape: Any, workers: int
 ) -> Statistics:
-    from esdedup.cli.indexing import suited
+    from esdedup.cli.indexing import choose_workers
     from esdedup.ingest.word_counting import count as count_articles
     from esdedup.ingest.workers import collect_less_often
 
     collect_less_often()
     failures: list[Failure] = []
-    with _progress() as tell:
+    interrupted = "stopped: nothing was written; run the same command again"
+    with live_line() as line, say_when_interrupted(lambda: interrupted):
+
+        def show_progress(progress: CountingProgress) -> None:
+            failed = f", {progress.failed:,} failed" if progress.failed else ""
+            line.update(f"{progress.counted:,} articles counted{failed}")
+
+        if not workers:
+            workers, articles = choose_workers(articles)
         try:
-            if not workers:
-                workers, articles = suited(articles)
-            counted = count_articles(
+            return count_articles(
                 articles,
                 settings,
                 shape=shape,
                 workers=workers,
-                progress=tell,
+                progress=show_progress,
                 failed=failures.append,
             )
-        except KeyboardInterrupt:
-            say("stopped: nothing was written; run the same command again")
-            raise stop(ExitCode.INTERRUPTED) from None
         finally:
             _name_failures(failures)
-    return counted
 
 
 def _name_failures(failures: list[Failure]) -> None:
     for failure in failures[:_NAMED]:
-        say(f"{plain(failure.where)}: {plain(failure.reason)}")
+        say_failure(failure)
     if len(failures) > _NAMED:
         say(f"{count(len(failures) - _NAMED, 'other article')} could not be read either")
-
-
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """A live line on a terminal; nothing anywhere else."""
-    out = console(stderr=True)
-    if not out.is_terminal:
-        yield lambda progress: None
-        return
-    from rich.progress import Progress as Bar
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Bar(*columns, console=out, transient=True) as bar:
-        task = bar.add_task("counting", total=None)
-
-        def tell(progress: Progress) -> None:
-            failed = f", {progress.failed:,} failed" if progress.failed else ""
-            bar.update(task, description=f"{progress.counted:,} articles counted{failed}")
-
-        yield tell
 
 
 def _check_folder(out: Path) -> None:
@@ -213,10 +177,10 @@ def _check_folder(out: Path) -> None:
         raise typer.BadParameter(f"{out} cannot be written there", param_hint="--out")
 
 
-# --- telling -----------------------------------------------------------------------------------
+# --- printing ----------------------------------------------------------------------------------
 
 
-def described(statistics: Statistics, version: str) -> dict[str, Any]:
+def describe(statistics: Statistics, version: str) -> dict[str, Any]:
     """What a file holds, in one object."""
     shape = statistics.shape
     return {
@@ -246,48 +210,53 @@ def described(statistics: Statistics, version: str) -> dict[str, Any]:
     }
 
 
-def _tell(file: Path, statistics: Statistics, version: str, *, as_json: bool) -> None:
-    told = described(statistics, version)
+def _show_statistics(file: Path, statistics: Statistics, version: str, *, as_json: bool) -> None:
+    facts = describe(statistics, version)
     if as_json:
-        print_json([{"file": str(file), **told}])
+        print_json([{"file": str(file), **facts}])
         return
     out = console()
-    out.print(
+    out.print_line(
         f"{plain(str(file))}: version {version}, {count(statistics.documents, 'article')}, "
-        f"{count(told['sites'], 'site')}",
+        f"{count(facts['sites'], 'site')}",
         style="bold",
-        soft_wrap=True,
     )
-    rows = table("language", "articles", "words", "stems")
-    for column in rows.columns[1:]:
-        column.justify = "right"
-    for code, own in told["languages"].items():
+    rows = table("language", "articles", "words", "stems", numbers_from=1)
+    for code, own in facts["languages"].items():
         rows.add_row(code, f"{own['documents']:,}", f"{own['words']:,}", f"{own['stems']:,}")
     out.print(rows)
-    _tell_phrases(told)
+    _print_phrases(facts)
 
 
-def _tell_phrases(told: dict[str, Any]) -> None:
+def _print_phrases(facts: dict[str, Any]) -> None:
     out = console()
-    sketch, measured = told["sketch"], told["measured"]
-    out.print(
-        f"about {told['distinct_phrases']:,} distinct phrases of {told['phrase_words']} words, "
+    sketch, measured = facts["sketch"], facts["measured"]
+    out.print_line(
+        f"about {facts['distinct_phrases']:,} distinct phrases of {facts['phrase_words']} words, "
         f"counted in {sketch['width']:,} x {sketch['depth']} cells: too high by at most "
         f"{sketch['error']:.2g} of {sketch['phrases_counted']:,} = "
-        f"{sketch['too_high_by_at_most']:,} with probability {1 - sketch['doubt']:.3f}",
-        soft_wrap=True,
+        f"{sketch['too_high_by_at_most']:,} with probability {1 - sketch['doubt']:.3f}"
     )
     if measured["sampled"]:
-        out.print(
+        out.print_line(
             f"of {measured['sampled']:,} phrases counted exactly {measured['exact']:.1%} are right "
             f"in the sketch; mean error {measured['mean']:.2f}, 99 % of them at most "
-            f"{measured['largest_of_99_percent']}",
-            soft_wrap=True,
+            f"{measured['largest_of_99_percent']}"
         )
-    cuts = ", ".join(f"{percent} {value}" for percent, value in told["common_above"].items())
-    out.print(f"common phrases, by cut-off, are in more articles than: {cuts}", soft_wrap=True)
+    cuts = ", ".join(f"{percent} {value}" for percent, value in facts["common_above"].items())
+    out.print_line(f"common phrases, by cut-off, are in more articles than: {cuts}")
     if measured["sampled"] and measured["mean"] > 1:
         say(
             "the sketch is too small for this corpus: its counts are wrong by more than 1 on "
             f"average; build with --error {sketch['error'] / 8:.1g}"
         )
+
+
+app = typer.Typer(
+    name="words",
+    help="Statistics of your own corpus: which words and phrases are common, and where.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for verb in (build, merge, show):
+    app.command()(verb)

@@ -1,7 +1,7 @@
-"""The main job: documents in, decisions out, everything linked in the store.
+"""The public API of the write path: documents in, decisions out, links in the store.
 
-`Deduplicator` joins the pure stages (extract, sign, decide) with a store. Whole batches are
-written or nothing of them; running the same input again changes nothing.
+`Deduplicator` joins the pure stages (extract, sign, decide) with a store. A batch is written whole
+or not at all. Indexing the same input again changes nothing.
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Literal, Self
 
-from esdedup.clustering.outcomes import Outcome, unprocessed
+from esdedup.clustering.outcomes import Outcome, unprocessed_decision
 from esdedup.clustering.pipelined import SMALLEST_BATCH, Stream
 from esdedup.clustering.place import decide_alone
-from esdedup.clustering.reconcile import Questions, places_of, reconcile
-from esdedup.clustering.records import undecided
+from esdedup.clustering.reconcile import QueryBuilder, positions_of, reconcile
+from esdedup.clustering.records import undecided_record
 from esdedup.clustering.transactional import BatchWriter
 from esdedup.errors import EsdedupError
-from esdedup.ingest.failures import alone
+from esdedup.ingest.failures import run_for_document
 from esdedup.ingest.sign import (
     Signed,
+    attach_document,
     check_settings,
-    joined,
     prepare,
-    prepare_apart,
-    prepare_to_ask,
+    prepare_in_worker,
+    prepare_query,
 )
-from esdedup.matching.canonical_order import stands_by_arrival
-from esdedup.matching.constraints import Places
+from esdedup.matching.canonical_order import is_ordered_by_arrival
+from esdedup.matching.constraints import Positions
 from esdedup.model import Candidate, Decision, Document, Failure
+from esdedup.model.batching import batched
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Store, open_store
+from esdedup.stores import CandidateQuery, Store, open_store
 
 # Small at first: the first outcomes come soon, and the store has work while more is signed.
 _FIRST_BATCH = 125
@@ -60,7 +61,7 @@ class Deduplicator:
         *,
         mode: Literal["write", "read"] = "write",
     ) -> Self:
-        """With the store behind a URL; `open_store` has what it may be. Without one: in memory."""
+        """Open the store at a URL (see `open_store`); the default is an SQLite store in memory."""
         if mode == "write" and settings is not None:
             check_settings(settings)  # before a store is made that nothing can be added to
         opened = cls(open_store(url, settings, mode=mode))
@@ -85,65 +86,65 @@ class Deduplicator:
     def check(self, document: Document) -> Decision:
         """Decide without writing. A page that cannot be processed has the role `unprocessed`.
 
-        For more than a few use `check_many`, which asks the store for many at once.
+        For more than a few use `check_many`, which looks up many documents at once.
         """
-        (decision,) = self.checked(prepare_to_ask([document], self.settings))
+        (decision,) = self.check_signed(prepare_query([document], self.settings))
         return decision
 
     def check_many(
         self, documents: Iterable[Document | Failure], *, workers: int = 0
     ) -> Iterator[Decision]:
-        """Decide about a stream without writing: each as if it came alone, in their order.
+        """Decide about a stream without writing: each document as if it came alone, in input order.
 
-        `workers` are as for `add_many`.
+        `workers` is that of `add_many`.
         """
-        # What is sent between processes is written out.
-        sign = prepare_apart if workers else prepare_to_ask
-        for batch in self._prepared(documents, workers, sign):
-            yield from self.checked(batch)
+        # Worker processes return signatures that can be pickled.
+        sign = prepare_in_worker if workers else prepare_query
+        for batch in self._sign_batches(documents, workers, sign):
+            yield from self.check_signed(batch)
 
-    def checked(self, items: Sequence[Signed | Failure]) -> list[Decision]:
-        """Decide about what `signing.prepare` made, without writing."""
+    def check_signed(self, items: Sequence[Signed | Failure]) -> list[Decision]:
+        """Decide about documents that `sign.prepare` signed, without writing."""
         signed = [item for item in items if isinstance(item, Signed)]
-        questions = Questions.of(self.settings)
-        asked = [self._question(item, questions) for item in signed]
-        self.store.see_own_writes()
-        found = self.store.candidates_many(asked)
-        named = self.store.corrections.others(item.document.id for item in signed)
-        places = places_of(self.store, named)
+        builder = QueryBuilder.of(self.settings)
+        queries = [self._build_query(item, builder) for item in signed]
+        self.store.concurrency.make_visible(own_only=True)
+        found = self.store.candidates.find(queries)
+        named = self.store.constraints.recent().related_to(item.document.id for item in signed)
+        positions = positions_of(self.store, named)
         decided = (
-            alone(item.document, self._decided_in_place, item, one, near, places)
-            for item, one, near in zip(signed, asked, found, strict=True)
+            run_for_document(item.document, self._decide_in_place, item, query, near, positions)
+            for item, query, near in zip(signed, queries, found, strict=True)
         )
         done = (item if isinstance(item, Failure) else next(decided) for item in items)
-        return [unprocessed(item) if isinstance(item, Failure) else item for item in done]
+        return [unprocessed_decision(item) if isinstance(item, Failure) else item for item in done]
 
-    def _question(self, signed: Signed, questions: Questions) -> Probe:
-        """Without an id: where the document is stored and leads, the answer has it as well."""
+    def _build_query(self, signed: Signed, queries: QueryBuilder) -> CandidateQuery:
+        """The query has no id, so that a stored version of the document is found as well."""
         document, signature = signed.document, signed.signature
         builder = self.writer.builder
         order = builder.order(document, signature.words, builder.clock.now())
-        return questions.probe("", signature, order, document.source)
+        return queries.build("", signature, order, document.source)
 
-    def _decided_in_place(
-        self, signed: Signed, query: Probe, near: Sequence[Candidate], places: Places
+    def _decide_in_place(
+        self, signed: Signed, query: CandidateQuery, near: Sequence[Candidate], positions: Positions
     ) -> Decision:
-        """As it would be indexed: a stored document that stands where it arrived stays there, or
-        its own update would be found before it."""
+        """Decide as indexing would. A stored document that is ordered by arrival keeps its place;
+        otherwise its own update would precede it."""
         id_, order = signed.document.id, query.order
-        if stands_by_arrival(signed.document, self.settings):
+        if is_ordered_by_arrival(signed.document, self.settings):
             order = next((c.order for c in near if c.id == id_), order)
         return decide_alone(
-            undecided(signed, order, order[0]),
+            undecided_record(signed, order, order[0]),
             query,
             [c for c in near if c.order < order],
             self.settings,
-            constraints=self.store.corrections,
-            positions=dict(places),
+            constraints=self.store.constraints.recent(),
+            positions=dict(positions),
         )
 
     def add(self, document: Document) -> Decision:
-        """Index one document: decide, store it, and mend what it touches.
+        """Index one document: decide, store it, and reconcile the documents that it affects.
 
         For more than a few use `add_many`, whose batches share lookups and writes.
         """
@@ -155,9 +156,9 @@ class Deduplicator:
     ) -> Iterator[Outcome]:
         """Index a stream; outcomes come batch by batch, in the order of the input.
 
-        Nothing is read or written before they are asked for. `workers` are processes for
-        extraction and signing, 0 is none. Documents that were there before and found another
-        place are among the outcomes, with the status `relinked`.
+        Nothing is read or written before the first outcome is taken. `workers` is the number of
+        processes for extraction and signing; 0 uses none. Stored documents that change their group
+        are among the outcomes, with the status `relinked`.
         """
         for batch in self.add_batches(documents, workers=workers):
             yield from batch
@@ -165,77 +166,78 @@ class Deduplicator:
     def add_batches(
         self, documents: Iterable[Document | Failure], *, workers: int = 0
     ) -> Iterator[list[Outcome]]:
-        """As `add_many`, each batch as a whole once it is written."""
-        prepared = self._prepared(documents, workers)
-        if self.store.serial or self.settings.batch < SMALLEST_BATCH:
+        """Like `add_many`; yields each batch as a list once it is written."""
+        prepared = self._sign_batches(documents, workers)
+        consistency = self.store.concurrency.consistency
+        if consistency.read_your_writes or self.settings.batch < SMALLEST_BATCH:
             yield from map(self.writer.write, prepared)
         else:
             yield from Stream(self.writer).batches(prepared)
-        self.store.refresh()
+        self.store.concurrency.make_visible()
 
     def write(self, items: Sequence[Signed | Failure]) -> list[Outcome]:
-        """Decide and store one batch that `sign.prepare` made: all of it, or on an error none."""
+        """Decide and store one batch of `sign.prepare`: all of it, or nothing on an error."""
         return self.writer.write(items)
 
     def delete(self, ids: Iterable[str]) -> set[str]:
-        """Remove documents; a group that loses its original gets the next by the order.
+        """Remove documents. If an original is removed, the next of its group becomes the original.
 
-        Returns the ids that were there.
+        Returns the ids that were stored.
         """
         return self.writer.delete(ids)
 
     def sweep(self, since: datetime) -> dict[str, Decision]:
-        """Settle what was written since then, as after a run that was killed.
+        """Reconcile what was written since then, as after a killed run; returns what changed.
 
-        A killed run may have moved a document and not yet what leaned on it. Indexing the same
-        articles again mends their own places; this mends those of their neighbours. Name a time
-        some minutes before the run began, for clocks that differ. Returns what changed.
+        A killed run may have relinked a document, but not its dependents. Indexing the same
+        articles again corrects their own links; `sweep` corrects those of their dependents. Name a
+        time some minutes before the run began, since clocks differ.
         """
         if self.settings.attract == "all":
             return {}
         changed: dict[str, Decision] = {}
-        with self.store.transaction():
-            self.store.begin()
-            ids = sorted(self.store.changed_since(since))
-            for start in range(0, len(ids), self.settings.batch):
-                part = ids[start : start + self.settings.batch]
+        with self.store.concurrency.transaction():
+            self.store.concurrency.snapshot()
+            ids = sorted(self.store.documents.changed_ids(since))
+            for part in batched(ids, self.settings.batch):
                 changed |= reconcile(self.store, part, forced=part)
         return changed
 
     def retry(self) -> Iterator[Outcome]:
-        """Work off the quarantine: what succeeds now is indexed and leaves it.
+        """Process the quarantine again; articles that succeed are indexed and leave it.
 
-        Pages are read in a worker process, under the limits that they may be there for.
+        Pages are read in a worker process with limits: a page may be there for exceeding them.
         """
         from esdedup.ingest.workers import Workers
 
         with Workers(1, prepare, self.settings) as pool:
-            for failure in self.store.quarantined():
+            for failure in self.store.quarantine.entries():
                 if failure.final or failure.document is None:
                     continue
                 ((item,),) = pool.map([failure.document])
-                with self.store.transaction():
+                with self.store.concurrency.transaction():
                     if isinstance(item, Signed) and item.document.id != failure.id:
-                        self.store.delete([failure.id])  # it was kept under a makeshift id
+                        # It was stored under a makeshift id.
+                        self.store.documents.delete([failure.id])
                     outcomes = self.write([item])
                 yield from outcomes
 
     # --- one batch ---------------------------------------------------------------------------
 
-    def _prepared(
+    def _sign_batches(
         self,
         documents: Iterable[Document | Failure],
         workers: int,
-        sign: Callable[[list[Document], Settings], list[Any]] = prepare_apart,
+        sign: Callable[[list[Document], Settings], list[Any]] = prepare_in_worker,
     ) -> Iterator[list[Signed | Failure]]:
-        from esdedup.ingest.workers import Workers, growing
+        from esdedup.ingest.workers import Workers, growing_sizes
 
         check_settings(self.settings)
-        with Workers(workers, sign, self.settings, joined) as pool:
+        with Workers(workers, sign, self.settings, attach_document) as pool:
             whole = self.settings.batch
             chunks = pool.map(documents, whole, first=_FIRST_BATCH)
             ready = (item for chunk in chunks for item in chunk)
-            for size in growing(_FIRST_BATCH, whole):
+            for size in growing_sizes(_FIRST_BATCH, whole):
                 if not (batch := list(islice(ready, size))):
                     return
                 yield batch

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from esdedup.clustering.place import PendingIndex, place
-from esdedup.clustering.reconcile import places_of, probes_of, reconcile
+from esdedup.clustering.reconcile import positions_of, queries_of, reconcile
 from esdedup.model import Decision
 from esdedup.stores import Record, Store
 
@@ -39,7 +39,7 @@ class Epoch:
 
     @classmethod
     def begin(cls, store: Store) -> Self:
-        return cls(store, store.begin())
+        return cls(store, store.concurrency.snapshot())
 
     def place(
         self,
@@ -53,26 +53,26 @@ class Epoch:
         `hidden` are further documents that are about to be replaced or deleted. Call it before the
         write, or the records themselves are among the successors.
         """
-        settings, constraints = self.store.settings, self.store.corrections
+        settings, constraints = self.store.settings, self.store.constraints.recent()
         ordered = sorted(records, key=lambda r: r.order)
-        queries = probes_of(ordered, settings)
+        queries = queries_of(ordered, settings)
         ids = {r.document.id for r in ordered}
-        named = constraints.others(ids)
+        named = constraints.related_to(ids)
         placement = place(
             ordered,
             queries,
-            self.store.candidates_many(queries),
+            self.store.candidates.find(queries),
             settings,
             pending=self.pending,
             hidden=hidden,
             is_stored=is_stored,
             constraints=constraints,
-            positions=dict(places_of(self.store, named - ids)),
+            positions=dict(positions_of(self.store, named - ids)),
         )
         if settings.attract != "all":
             self.affected |= placement.affected | named
         if placement.representative_queries:
-            self.affected |= self.store.later(placement.representative_queries)
+            self.affected |= self.store.candidates.successors(placement.representative_queries)
         return placement.records
 
     def note_replaced(self, old: Sequence[Record]) -> None:
@@ -81,7 +81,7 @@ class Epoch:
 
     def holds(self) -> bool:
         """Whether the decisions hold: all were written, and nobody else wrote meanwhile."""
-        return not self.must_recheck and self.store.undisturbed(self.snapshot)
+        return not self.must_recheck and self.store.concurrency.unchanged_since(self.snapshot)
 
     def reconcile(
         self, unchanged: Iterable[str] = (), *, holds: bool | None = None
@@ -95,7 +95,7 @@ class Epoch:
         forced = {*unchanged, *(() if holds else self.written)}
         if self.store.settings.attract == "all" and forced:
             return {}  # the papers' online way decides once
-        if self.store.serial:  # decided and written in one transaction
+        if self.store.concurrency.consistency.isolated:  # decided and written in one transaction
             return reconcile(self.store, self.affected)
         return reconcile(self.store, self.affected | forced, forced)
 
@@ -104,6 +104,10 @@ def dependents_of(store: Store, old: Sequence[Record]) -> set[str]:
     """Documents whose group may depend on these versions, which are about to go."""
     if not old or store.settings.attract == "all":
         return set()
-    queries = probes_of((r for r in old if r.decision.link.attracts), store.settings)
+    queries = queries_of((r for r in old if r.decision.link.is_representative), store.settings)
     ids = [r.document.id for r in old]
-    return store.followers(ids) | store.later(queries) | store.corrections.others(ids)
+    return (
+        store.candidates.dependents(ids)
+        | store.candidates.successors(queries)
+        | store.constraints.recent().related_to(ids)
+    )

@@ -18,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from esdedup.clustering.epoch import Epoch
-from esdedup.clustering.outcomes import Outcome, Written, id_of, refused
+from esdedup.clustering.outcomes import Outcome, id_of
 from esdedup.clustering.transactional import BatchWriter, Items
 from esdedup.ingest.sign import Signed
 from esdedup.model import Failure
@@ -84,7 +84,7 @@ class Stream:
         sent = self._send(batch, pool)
         yield landed
         if renewed is not None:
-            self._store.refresh()  # while the batch is written
+            self._store.concurrency.make_visible()  # while the batch is written
         yield sent
 
     def _is_long(self, epoch: _StreamEpoch) -> bool:
@@ -99,7 +99,9 @@ class Stream:
             epoch.must_recheck = True
             return None
         self._longest = min(2 * self._longest, _LONGEST_EPOCH)
-        renewed = _StreamEpoch(self._store, self._store.marked(), affected=epoch.affected)
+        renewed = _StreamEpoch(
+            self._store, self._store.concurrency.snapshot(visible=False), affected=epoch.affected
+        )
         for record in batch.stored:
             renewed.pending.put(record)
         return renewed
@@ -118,10 +120,10 @@ class Stream:
         epoch, ids = self._epoch, {id_of(item) for item in items}
         if len(ids) < len(items) or epoch.pending.has_any(ids):
             return None
-        if not self._store.corrections.named.isdisjoint(ids):
+        if not self._store.constraints.recent().named.isdisjoint(ids):
             return None
-        if self._asks_first or not self._store.refuses_known_ids:
-            if self._store.get_many(ids):
+        if self._asks_first or not self._store.documents.refuses_existing_ids:
+            if self._store.documents.get(ids):
                 return None
             self._asks_first = False
         decided = epoch.place(
@@ -135,7 +137,7 @@ class Stream:
 
     def _send(self, batch: _Batch, pool: ThreadPoolExecutor) -> list[Outcome]:
         assert self._epoch is not None
-        self._under_way = batch, pool.submit(self._store.put_many, batch.stored)
+        self._under_way = batch, pool.submit(self._store.documents.put, batch.stored)
         self._epoch.written.update(r.document.id for r in batch.stored)
         self._epoch.batches += 1
         # At first, and where others write, nothing waits for the next batch.
@@ -147,24 +149,11 @@ class Stream:
             return []
         (batch, job), self._under_way = self._under_way, None
         report = job.result()
-        stored = {r.document.id for r in batch.stored if report.accepted(r.document.id)}
-        failures = [item for item in batch.items if isinstance(item, Failure)]
-        failures += [refused(r, report) for r in batch.stored if r.document.id in report.failures]
-        self._store.release(stored)
-        self._writer.store_failures(failures, ())
+        done = self._writer.finish(batch.items, batch.decided, batch.stored, report)
         if report.conflicts or report.failures:
             self._epoch.must_recheck = True
             self._epoch.conflicting += (i for i in batch.items if id_of(i) in report.conflicts)
-        done = Written(
-            decided={r.document.id: r.decision for r in batch.decided},
-            stored=stored,
-            failures={f.id: f for f in failures},
-            there={},
-        )
-        items = batch.items
-        if report.conflicts:
-            items = [item for item in items if id_of(item) not in report.conflicts]
-        return list(map(done.outcome, items))
+        return [done.outcome(i) for i in batch.items if id_of(i) not in report.conflicts]
 
     def _end_epoch(self, landed: Sequence[Outcome] = ()) -> list[Outcome]:
         outcomes, epoch = [*landed, *self._land()], self._epoch

@@ -1,8 +1,8 @@
 """The one loop that decides. Every writer, `check`, `rethreshold` and lookups in a store call it.
 
     ordered = sorted(records, key=lambda r: r.order)
-    queries = probes_of(ordered, settings)
-    placement = place(ordered, queries, store.candidates_many(queries), settings)
+    queries = queries_of(ordered, settings)
+    placement = place(ordered, queries, store.candidates.find(queries), settings)
 
 `place` does no I/O. It takes records in canonical order with the candidates that a store found,
 and adds the candidates among pending records: decided, but not visible to searches yet.
@@ -13,16 +13,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, MutableMapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from esdedup.matching.constraints import NOTHING_SAID, Corrections, Heard, heard
+from esdedup.matching.constraints import (
+    NO_CONSTRAINTS,
+    Constraints,
+    DocumentConstraints,
+    constraints_on,
+)
 from esdedup.matching.decide import decide
 from esdedup.model import Candidate, Decision, Link, Order
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Record
+from esdedup.stores import CandidateQuery, Record
 from esdedup.stores.key_index import KeyIndex
 
-Positions = MutableMapping[str, tuple[Order, Link]]
-# Decides about a record that has no keys; None where it is decided like any other.
-DecideKeyless = Callable[[Record, Heard], Decision | None]
+MutablePositions = MutableMapping[str, tuple[Order, Link]]
+# Decides about a record that has no keys; returns None if it is decided like any other.
+DecideKeyless = Callable[[Record, DocumentConstraints], Decision | None]
 
 
 class PendingIndex:
@@ -47,7 +52,7 @@ class PendingIndex:
     def has_any(self, ids: Iterable[str]) -> bool:
         return any(id_ in self for id_ in ids)
 
-    def find_with_successors(self, query: Probe) -> tuple[list[Candidate], set[str]]:
+    def find_with_successors(self, query: CandidateQuery) -> tuple[list[Candidate], set[str]]:
         """Candidates in no particular order, and successors."""
         candidates, successors = self._records.find_with_successors(query)
         if self._earlier.records:
@@ -67,22 +72,22 @@ class Placement:
     """
 
     records: list[Record]
-    representative_queries: list[Probe]
+    representative_queries: list[CandidateQuery]
     affected: set[str] = field(default_factory=set)  # pending records
 
 
 def place(
     records: Sequence[Record],
-    queries: Sequence[Probe],
+    queries: Sequence[CandidateQuery],
     found: Sequence[Sequence[Candidate]],
     settings: Settings,
     *,
     pending: PendingIndex | None = None,
     hidden: Set[str] = frozenset(),
     is_stored: Callable[[Record], bool] = lambda record: True,
-    constraints: Corrections = NOTHING_SAID,
-    positions: Positions | None = None,
-    decide_keyless: DecideKeyless = lambda record, said: None,
+    constraints: Constraints = NO_CONSTRAINTS,
+    positions: MutablePositions | None = None,
+    decide_keyless: DecideKeyless = lambda record, constraints: None,
 ) -> Placement:
     """Decide about records in canonical order, each with all before it in view.
 
@@ -98,9 +103,9 @@ def place(
         candidates, successors = pending.find_with_successors(query)
         candidates += [c for c in visible if c.id not in hidden and c.id not in pending]
         id_ = record.document.id
-        said = heard(id_, record.order, constraints, positions)
-        decision = decide_keyless(record, said) or decide(
-            id_, record.signature, candidates, settings, said
+        on_record = constraints_on(id_, record.order, constraints, positions)
+        decision = decide_keyless(record, on_record) or decide(
+            id_, record.signature, candidates, settings, on_record
         )
         decided = record.with_decision(decision)
         placement.records.append(decided)
@@ -108,7 +113,7 @@ def place(
             continue
         pending.put(decided)
         link = decision.link
-        if link.attracts and settings.attract != "all":
+        if link.is_representative and settings.attract != "all":
             placement.representative_queries.append(query)
             placement.affected.update(successors)
         if constraints:
@@ -118,12 +123,12 @@ def place(
 
 def decide_alone(
     record: Record,
-    query: Probe,
+    query: CandidateQuery,
     candidates: Sequence[Candidate],
     settings: Settings,
     *,
-    constraints: Corrections = NOTHING_SAID,
-    positions: Positions | None = None,
+    constraints: Constraints = NO_CONSTRAINTS,
+    positions: MutablePositions | None = None,
 ) -> Decision:
     """The decision about one record, of which nothing is written."""
     (placed,) = place(

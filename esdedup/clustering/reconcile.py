@@ -1,20 +1,20 @@
 """Groups as a fixed point: the same documents give the same groups in any order of arrival.
 
-With `before` the total order of documents, and likeness a property of two signatures,
+With `before` the canonical order of documents, and likeness a property of two signatures,
 
-    matches(d) = documents n before d that attract and that d is a duplicate of
-    right(d)   = duplicate, in the group of the closest of them     if there are any
-                 leader of its own group (an update, or an original)  otherwise
+    matches(d) = representatives n before d that d is a duplicate of
+    right(d)   = duplicate, in the group of the closest of them        if there are any
+                 leader of its own group (an update, or an original)   otherwise
 
-Leaders attract, and branches: copies of a leader that are far from it (`decide`). Since right(d)
-rests on earlier documents alone, there is one answer. `settle` computes it for every document
-that may be wrong and hands on what a change touches, until nothing is left: when a document that
-attracts, or did, gets another place, later documents that share keys with it are looked at again,
-and its members when it ceases to lead. What people said (`constraints`) comes in the same way: it
-rests on earlier documents, and who it names together with a document is looked at with it.
+Leaders are representatives, and so are copies of a leader that are far from it (`decide`). Since
+right(d) depends on earlier documents only, there is one answer. `reconcile` computes it for every
+affected document, and then for the documents that a change affects, until there are none. If a
+representative moves, or a document becomes or ceases to be one, its successors are decided again;
+if a document ceases to lead, its dependents are. Constraints enter in the same way: they depend on
+earlier documents, and the documents that they name together are decided again together.
 
-A document without any keys keeps the place it has (`retention` takes keys of old groups away, as
-wholes): there is nothing left to compare. Where its original is gone the first of those left leads.
+A document without any keys keeps its place, since there is nothing left to compare (`retention`
+takes keys away from whole stories). If its original is gone, the first of those left leads.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from dataclasses import dataclass, replace
 
 from esdedup.clustering.place import place
 from esdedup.errors import StoreError
-from esdedup.matching.canonical_order import reach_of, window_of
-from esdedup.matching.constraints import SAID, Heard, Places
+from esdedup.matching.canonical_order import widest_window, window_of
+from esdedup.matching.constraints import BY_CONSTRAINT, DocumentConstraints, Positions
 from esdedup.methods import METHODS
 from esdedup.model import Decision, Evidence, Order, Signature
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Record, Store
+from esdedup.stores import CandidateQuery, Record, Store
 
 # Chains of consequences are short (at most 7 rounds were seen with four writers in conflict);
 # a loop far beyond that is a defect and must not run for ever.
@@ -37,109 +37,117 @@ _MAX_ROUNDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """What documents ask a store; what rests on its settings alone is worked out once for many."""
+class QueryBuilder:
+    """Builds candidate queries; what depends on settings alone is computed once."""
 
     settings: Settings
-    asking: frozenset[str]  # methods
-    hot: frozenset[str]
-    needed: Mapping[str, int]
+    methods: frozenset[str]
+    over_frequent: frozenset[str]
+    min_shared_keys: Mapping[str, int]
     widest: int
 
     @classmethod
-    def of(cls, settings: Settings) -> Questions:
+    def of(cls, settings: Settings) -> QueryBuilder:
         # Not the keys of a method that is off: `backfill --only` may be adding them just now.
-        asking = frozenset([*settings.methods, "exact"])
-        needed = {name: METHODS[name].needed(settings) for name in asking}
-        return cls(settings, asking, frozenset(settings.hot_keys), needed, reach_of(settings))
+        methods = frozenset([*settings.methods, "exact"])
+        min_shared = {name: METHODS[name].min_shared_keys(settings) for name in methods}
+        return cls(
+            settings, methods, frozenset(settings.hot_keys), min_shared, widest_window(settings)
+        )
 
     def keys(self, signature: Signature) -> Mapping[str, tuple[str, ...]]:
-        """Those that a document asks with, without those that are known to be everywhere."""
-        asked = signature.keys
-        if not self.asking.issuperset(asked):
-            asked = {name: keys for name, keys in asked.items() if name in self.asking}
-        if signature.kept:
-            asked = {**asked, **self._made_of(signature.kept)}
-        if self.hot:
-            asked = {m: tuple(k for k in keys if k not in self.hot) for m, keys in asked.items()}
-        return asked if all(asked.values()) else {m: keys for m, keys in asked.items() if keys}
+        """The query keys of a document, without over-frequent keys."""
+        found = signature.keys
+        if not self.methods.issuperset(found):
+            found = {name: keys for name, keys in found.items() if name in self.methods}
+        if signature.query_seed:
+            found = {
+                **found,
+                **{
+                    name: METHODS[name].query_keys(seed, self.settings)
+                    for name, seed in signature.query_seed.items()
+                    if name in self.settings.methods
+                },
+            }
+        if self.over_frequent:
+            found = {
+                m: tuple(k for k in keys if k not in self.over_frequent)
+                for m, keys in found.items()
+            }
+        return found if all(found.values()) else {m: keys for m, keys in found.items() if keys}
 
-    def _made_of(self, kept: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-        """The keys of methods that store fewer than a document asks with."""
-        return {
-            name: METHODS[name].asked(text, self.settings)
-            for name, text in kept.items()
-            if name in self.settings.methods
-        }
-
-    def probe(
+    def build(
         self, id_: str, signature: Signature, order: Order, source: str | None = None
-    ) -> Probe:
-        """The question for what may attract a document, or be attracted by it."""
-        return Probe(
+    ) -> CandidateQuery:
+        """The query for the candidates and for the successors of a document."""
+        return CandidateQuery(
             id=id_,
             keys=self.keys(signature),
-            needed=self.needed,
+            min_shared_keys=self.min_shared_keys,
             order=order,
             window=window_of(self.settings, signature.lang, source),
             widest=self.widest,
-            attracting_only=self.settings.attract != "all",
+            representatives_only=self.settings.attract != "all",
         )
 
 
-def probes_of(records: Iterable[Record], settings: Settings) -> list[Probe]:
-    questions = Questions.of(settings)
-    return [
-        questions.probe(r.document.id, r.signature, r.order, r.document.source) for r in records
-    ]
+def queries_of(records: Iterable[Record], settings: Settings) -> list[CandidateQuery]:
+    builder = QueryBuilder.of(settings)
+    return [builder.build(r.document.id, r.signature, r.order, r.document.source) for r in records]
 
 
 def reconcile(
-    store: Store, dirty: Iterable[str], forced: Iterable[str] = ()
+    store: Store, affected: Iterable[str], forced: Iterable[str] = ()
 ) -> dict[str, Decision]:
-    """Bring every dirty document, and what its change touches, to its right place.
+    """Link every affected document, and what its change affects, to its right group.
 
-    `forced` documents hand on to their neighbours although their link did not change: they were
-    just written, or may have been left half done. Returns the decisions that changed.
+    `forced` documents affect others although their own link did not change: they were just
+    written, or a run was killed before it reconciled them. Returns the decisions that changed.
     """
     changed: dict[str, Decision] = {}
-    dirty, forced = set(dirty), set(forced)
+    affected, forced = set(affected), set(forced)
     for _ in range(_MAX_ROUNDS):
-        if not dirty:
+        if not affected:
             return changed
-        store.refresh()
-        changes, records = _wrong(store, dirty)
-        report = store.link_many(changes)
+        store.concurrency.make_visible()
+        changes, records = _find_wrong(store, affected)
+        report = store.documents.relink(changes)
         written = [(r, d) for r, d in changes if r.document.id not in report.conflicts]
         changed.update({r.document.id: d for r, d in written})
-        touched = set(report.conflicts)
-        if not store.serial:
-            touched |= {r.document.id for r, _ in written}
-            store.refresh()
+        affected = set(report.conflicts)
+        if not store.concurrency.consistency.exclusive:
+            affected |= {r.document.id for r, _ in written}
+            store.concurrency.make_visible()
         now = {record.document.id: decision for record, decision in written}
-        touched |= _touched(store, records, now, forced - report.conflicts)
-        dirty, forced = touched, forced & report.conflicts
-    raise StoreError("groups did not settle: run `esdedup doctor` and report its output")
+        affected |= _find_affected(store, records, now, forced - report.conflicts)
+        # A conflict may be with this very write, sent again after its answer was lost: then the
+        # document is right by now, and what its change affects is still to be found.
+        forced = set(report.conflicts)
+    raise StoreError(
+        "groups did not reach a fixed point: run `esdedup doctor` and report its output"
+    )
 
 
-def _wrong(
-    store: Store, dirty: set[str]
+def _find_wrong(
+    store: Store, affected: set[str]
 ) -> tuple[list[tuple[Record, Decision]], dict[str, Record]]:
-    """The dirty documents whose link differs from the right one, with the right one."""
+    """The affected documents whose link is wrong, each with the right decision; and all of them."""
     records = {
         id_: record
-        for id_, record in store.get_many(dirty).items()
+        for id_, record in store.documents.get(affected).items()
         if record.decision.role != "unprocessed"
     }
     ordered = sorted(records.values(), key=lambda r: r.order)
-    queries, constraints = probes_of(ordered, store.settings), store.corrections
+    queries = queries_of(ordered, store.settings)
+    # Read after the documents: whoever set a constraint and then linked one of them by it is seen.
+    constraints = store.constraints.read().value
     placement = place(
         ordered,
         queries,
-        store.candidates_many(queries),
+        store.candidates.find(queries),
         store.settings,
         constraints=constraints,
-        positions=dict(places_of(store, constraints.others(records))),
+        positions=dict(positions_of(store, constraints.related_to(records))),
         decide_keyless=_Keyless.of(store, ordered).decide,
     )
     changes = [
@@ -150,53 +158,54 @@ def _wrong(
     return changes, records
 
 
-def places_of(store: Store, ids: Iterable[str]) -> Places:
+def positions_of(store: Store, ids: Iterable[str]) -> Positions:
     """Where documents stand now; those that could not be processed stand nowhere."""
     wanted = set(ids)
     return {
         id_: (record.order, record.decision.link)
-        for id_, record in (store.get_many(wanted).items() if wanted else ())
+        for id_, record in (store.documents.get(wanted).items() if wanted else ())
         if record.decision.role != "unprocessed"
     }
 
 
 def is_keyless(record: Record) -> bool:
-    return not any(record.signature.keys.values()) and not record.signature.kept
+    return not any(record.signature.keys.values()) and not record.signature.query_seed
 
 
 @dataclass(frozen=True, slots=True)
 class _Keyless:
-    """Where those stand that documents without keys lean on, and who leads where one is gone."""
+    """Decides about documents without keys from the positions of their originals and parents."""
 
-    places: Places
+    positions: Positions
     first: Mapping[str, str]  # a group whose original is gone -> the first of those that are left
 
     @classmethod
     def of(cls, store: Store, ordered: Iterable[Record]) -> _Keyless:
-        """Of records in their order."""
+        """`ordered` are records in canonical order."""
         records = [r for r in ordered if is_keyless(r)]
         links = [r.decision.link for r in records]
-        places = places_of(store, {x for k in links for x in (k.group, k.parent) if x})
+        positions = positions_of(store, {x for k in links for x in (k.group, k.parent) if x})
         first: dict[str, str] = {}
         for record in records:
-            if record.decision.group not in places:
+            if record.decision.group not in positions:
                 first.setdefault(record.decision.group, record.document.id)
-        return cls(places, first)
+        return cls(positions, first)
 
-    def decide(self, record: Record, said: Heard) -> Decision | None:
-        """As it is, along with what it leans on; None of a record that has keys, or that somebody
-        joined with another."""
-        if not is_keyless(record) or said.joins:
+    def decide(self, record: Record, constraints: DocumentConstraints) -> Decision | None:
+        """The stored decision, with the group and story that its original or parent has now. None
+        for a record with keys or with a must-link constraint."""
+        if not is_keyless(record) or constraints.joins:
             return None
         id_, was = record.document.id, record.decision
         alone = Decision(id_, "original", id_, id_)
         if was.role == "update":
-            parent = self.places.get(was.link.parent or "")
+            parent = self.positions.get(was.link.parent or "")
             return replace(was, story=parent[1].story) if parent else alone
-        # Joined by a word, and nobody says so any more; or taken out by one.
-        if was.role == "original" or was.method == SAID or was.group in said.apart:
+        # Linked by a constraint that is gone, or taken out of its group by one.
+        is_freed = was.method == BY_CONSTRAINT or was.group in constraints.forbidden
+        if was.role == "original" or is_freed:
             return alone if was.link != alone.link else was
-        if leader := self.places.get(was.group):
+        if leader := self.positions.get(was.group):
             return replace(was, group=leader[1].group, story=leader[1].story)
         leading = self.first.get(was.group, id_)
         if leading == id_:
@@ -206,27 +215,30 @@ class _Keyless:
         return Decision(id_, "duplicate", leading, leading, reason=reason, evidence=(moved,))
 
 
-def _touched(
+def _find_affected(
     store: Store,
     records: dict[str, Record],
     written: dict[str, Decision],
     forced: set[str],
 ) -> set[str]:
-    """Whose right place may be another after these changes."""
+    """Documents whose right decision may have changed with these."""
     attracting, ceased, moved = [], set(), set()
     for id_, record in records.items():
         was, now = record.decision.link, written.get(id_, record.decision).link
         is_forced = id_ in forced
-        if now.attracts != was.attracts or (
-            now.attracts and (is_forced or (now.group, now.story) != (was.group, was.story))
+        if now.is_representative != was.is_representative or (
+            now.is_representative
+            and (is_forced or (now.group, now.story) != (was.group, was.story))
         ):
-            # Also of one that ceased: where more share keys than are verified, it may have kept
-            # a better one out of sight.
+            # Also one that ceased to be a representative: if more documents share keys than are
+            # verified, it may have hidden a closer one.
             attracting.append(record)
-        # Of a forced one in any case: somebody may have leaned on what it said before.
+        # A forced document in any case: others may depend on its earlier decision.
         if is_forced or (was.canonical and not now.canonical) or now.story != was.story:
             ceased.add(id_)
         if is_forced or (now.group, now.story) != (was.group, was.story):
             moved.add(id_)
-    later = store.later(probes_of(attracting, store.settings))
-    return store.followers(ceased) | later | store.corrections.others(moved)
+    later = store.candidates.successors(queries_of(attracting, store.settings))
+    return (
+        store.candidates.dependents(ceased) | later | store.constraints.recent().related_to(moved)
+    )

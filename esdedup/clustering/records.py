@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,15 +35,12 @@ class RecordBuilder:
 
     def build(self, signed: Iterable[Signed], existing: Mapping[str, Record]) -> list[Record]:
         """Records to be placed; those that are `existing` keep their arrival and version."""
-        pinned = self._store.corrections.pinned
-        return [self._build(one, existing.get(one.document.id), pinned) for one in signed]
+        return [self._build(one, existing.get(one.document.id)) for one in signed]
 
-    def _build(self, signed: Signed, old: Record | None, pinned: Set[str]) -> Record:
-        document, words = signed.document, signed.signature.words
+    def _build(self, signed: Signed, old: Record | None) -> Record:
         first_seen = old.first_seen if old else self.clock.now()
-        is_pinned = document.id in pinned
-        order = order_for(document, words, first_seen, self._store.settings, pinned=is_pinned)
-        return replace(undecided(signed, order, first_seen), version=old and old.version)
+        order = self.order(signed.document, signed.signature.words, first_seen)
+        return replace(undecided_record(signed, order, first_seen), version=old and old.version)
 
     def build_unprocessed(
         self, document: Document, first_seen: int | None = None, reason: str = ""
@@ -56,12 +53,16 @@ class RecordBuilder:
         signature = empty_signature(self._store.settings)
         return Record(without_page(document), signature, order, first_seen, decision)
 
+    def order_of(self, record: Record) -> Order:
+        """The place of a stored record by the constraints and the settings of now."""
+        return self.order(record.document, record.signature.words, record.first_seen)
+
     def order(self, document: Document, words: int, first_seen: int) -> Order:
-        pinned = document.id in self._store.corrections.pinned
+        pinned = document.id in self._store.constraints.recent().pinned
         return order_for(document, words, first_seen, self._store.settings, pinned=pinned)
 
 
-def undecided(signed: Signed, order: Order, first_seen: int) -> Record:
+def undecided_record(signed: Signed, order: Order, first_seen: int) -> Record:
     """A record with the decision of a document that matches nothing."""
     document, id_ = without_page(signed.document), signed.document.id
     original = Decision(id_, "original", id_, id_)

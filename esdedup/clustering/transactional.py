@@ -6,14 +6,16 @@ batches that meet stored ones; `pipelined` is the quicker way for streams of new
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from esdedup.clustering.epoch import Epoch
-from esdedup.clustering.outcomes import Outcome, Written, id_of, refused
+from esdedup.clustering.outcomes import BatchResult, Outcome, id_of, refusal_of
 from esdedup.clustering.records import RecordBuilder
 from esdedup.ingest.sign import Signed
 from esdedup.model import Failure
-from esdedup.stores import Record, Store
+from esdedup.stores import Record, Store, WriteReport
 
 Items = Sequence[Signed | Failure]
 
@@ -28,7 +30,7 @@ class BatchWriter:
     def write(self, items: Items) -> list[Outcome]:
         """Decide and store one batch: all of it, or on an error nothing."""
         outcomes: list[Outcome] = []
-        with self.store.transaction():
+        with self.store.concurrency.transaction():
             for part in _without_repeated_ids(items):
                 outcomes += self._write_part(part)
         return outcomes
@@ -37,8 +39,7 @@ class BatchWriter:
         """Items with distinct ids."""
         epoch = Epoch.begin(self.store)
         signed = [item for item in items if isinstance(item, Signed)]
-        failures = [item for item in items if isinstance(item, Failure)]
-        existing = self.store.get_many(id_of(item) for item in items)
+        existing = self.store.documents.get(id_of(item) for item in items)
         records = self.builder.build(signed, existing)
         decided = epoch.place(
             [r for r in records if not _is_unchanged(r, existing.get(r.document.id))],
@@ -46,20 +47,13 @@ class BatchWriter:
         )
         stored = [r for r in decided if not self.is_dropped(r, existing)]
         epoch.note_replaced([existing[r.document.id] for r in stored if r.document.id in existing])
-        report = self.store.put_many(stored)
+        report = self.store.documents.put(stored)
+        done = self.finish(items, decided, stored, report, existing)
         epoch.must_recheck = bool(report.conflicts or report.failures)
-        epoch.written = {r.document.id for r in stored if report.accepted(r.document.id)}
-        failures += [refused(r, report) for r in decided if r.document.id in report.failures]
-        self.store.release(epoch.written)
-        self.store_failures(failures, existing)
+        epoch.written = done.stored
         unchanged = {r.document.id for r in records} - {r.document.id for r in decided}
         relinked = epoch.reconcile(unchanged)
-        done = Written(
-            decided={r.document.id: r.decision for r in decided} | relinked,
-            stored=epoch.written,
-            failures={f.id: f for f in failures},
-            there=existing,
-        )
+        done = replace(done, decided={**done.decided, **relinked})
         # Another writer was quicker with these ids: compare with what it stored.
         again = [item for item in items if id_of(item) in report.conflicts]
         ids = {id_of(item) for item in items}
@@ -69,17 +63,39 @@ class BatchWriter:
             *(self._write_part(again) if again else ()),
         ]
 
+    def finish(
+        self,
+        items: Items,
+        decided: Sequence[Record],
+        stored: Sequence[Record],
+        report: WriteReport,
+        existing: Mapping[str, Record] = MappingProxyType({}),
+    ) -> BatchResult:
+        """Quarantine what failed, take out of the quarantine what was accepted."""
+        accepted = {r.document.id for r in stored if report.is_accepted(r.document.id)}
+        failures = [item for item in items if isinstance(item, Failure)]
+        failures += [refusal_of(r, report) for r in stored if r.document.id in report.failures]
+        self.store.quarantine.remove(accepted)
+        self._store_failures(failures, existing)
+        return BatchResult(
+            decided={r.document.id: r.decision for r in decided},
+            stored=accepted,
+            failures={f.id: f for f in failures},
+            existing=existing,
+        )
+
     def delete(self, ids: Iterable[str]) -> set[str]:
         """Remove documents and reconcile those that depended on them; returns the removed ids."""
-        with self.store.transaction():
+        with self.store.concurrency.transaction():
             epoch = Epoch.begin(self.store)
             in_turn = list(dict.fromkeys(ids))
             wanted = set(in_turn)
-            epoch.note_replaced(list(self.store.get_many(wanted).values()))
-            epoch.affected |= self.store.followers(wanted)
-            removed = self.store.delete(in_turn)
-            if not self.store.serial:  # another writer may have added a copy meanwhile
-                epoch.affected |= self.store.followers(wanted)
+            epoch.note_replaced(list(self.store.documents.get(wanted).values()))
+            epoch.affected |= self.store.candidates.dependents(wanted)
+            removed = self.store.documents.delete(in_turn)
+            # Another writer may have added a copy meanwhile.
+            if not self.store.concurrency.consistency.exclusive:
+                epoch.affected |= self.store.candidates.dependents(wanted)
             epoch.affected -= wanted
             epoch.reconcile(holds=True)  # nothing was written that could be wrong
         return removed
@@ -92,16 +108,16 @@ class BatchWriter:
             and record.document.id not in existing
         )
 
-    def store_failures(self, failures: Sequence[Failure], existing: Container[str]) -> None:
+    def _store_failures(self, failures: Sequence[Failure], existing: Container[str]) -> None:
         """Quarantine what failed. A failed page is stored as well, as an original."""
-        self.store.put_many(
+        self.store.documents.put(
             [
                 self.builder.build_unprocessed(f.document)
                 for f in failures
                 if f.document is not None and f.id not in existing
             ]
         )
-        self.store.quarantine(failures)
+        self.store.quarantine.add(failures)
 
 
 def _is_unchanged(record: Record, existing: Record | None) -> bool:

@@ -1,4 +1,4 @@
-"""Other people's ways, on the same texts in the same order.
+"""Baselines: other methods on the same texts in the same order.
 
 Each links a document to the most alike of those before it that it reports. Words are ours: runs of
 letters and digits, folded.
@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from esdedup.errors import SettingsError
 from esdedup.evaluation.detectors import Item, Likeness, Progress, Replay, Ruling, silent
+from esdedup.evaluation.measures import import_extra
 from esdedup.methods import exact, simhash
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
-from esdedup.text.hashing import Hashes, drawn, mix
+from esdedup.text.hashing import Hashes, draw_numbers, mix
 
 _PERMUTATIONS = 128
 _BITS = 64
@@ -34,7 +34,7 @@ Rows = Iterator[dict[int, float]]
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A measure, and from where on it reports; `chosen` says that the value was picked here."""
+    """A similarity measure with the threshold from which it reports a copy."""
 
     name: str
     rows: Callable[[Batch], Rows]
@@ -50,8 +50,7 @@ class Baseline:
             best = max(row, key=lambda old: (row[old], -old), default=None)
             is_linked = best is not None and row[best] >= self.threshold
             other = items[best].id if best is not None and is_linked else None
-            unprocessed = not isinstance(items[place], Document)
-            rulings.append(Ruling(id_, other, is_unprocessed=unprocessed))
+            rulings.append(Ruling(id_, other))
             groups[id_] = groups[other] if other is not None else id_
             progress(place + 1, len(items))
         return Replay(tuple(rulings), groups)
@@ -77,7 +76,7 @@ def _words(batch: Batch) -> Iterator[Hashes]:
 
 
 def _equal(signatures: Iterator[Any] | list[Any]) -> Rows:
-    """Alike or not; what has no signature (None) is alike to nothing."""
+    """1.0 for equal signatures; a document without one (None) matches nothing."""
     first: dict[Any, list[int]] = defaultdict(list)
     for place, signature in enumerate(signatures):
         yield dict.fromkeys(first[signature] if signature is not None else (), 1.0)
@@ -93,7 +92,7 @@ def exact_rows(batch: Batch) -> Rows:
 def whole_signature_rows(batch: Batch) -> Rows:
     """The signature of the minhash plugins, 128 minima of which one bit each is kept, as a key
     that is equal or not."""
-    numbers = drawn(0, "minhash plugin", _PERMUTATIONS)
+    numbers = draw_numbers(0, "minhash plugin", _PERMUTATIONS)
 
     def signature(words: Hashes) -> bytes | None:
         if not len(words):
@@ -118,14 +117,11 @@ def simhash_rows(batch: Batch) -> Rows:
 
 def datasketch_rows(batch: Batch, *, threshold: float) -> Rows:
     """MinHashLSH over the set of words, as its documentation does; what it finds it reports."""
-    try:
-        from datasketch import MinHash, MinHashLSH
-    except ImportError as error:
-        raise SettingsError("this baseline needs datasketch: pip install datasketch") from error
-    index = MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
+    datasketch = import_extra("datasketch")
+    index = datasketch.MinHashLSH(threshold=threshold, num_perm=_PERMUTATIONS)
     made: list[Any] = []
     for place, words in enumerate(_words(batch)):
-        one = MinHash(num_perm=_PERMUTATIONS)
+        one = datasketch.MinHash(num_perm=_PERMUTATIONS)
         one.update_batch([word.tobytes() for word in np.unique(words)])
         found = index.query(one) if len(words) else []
         yield {old: float(one.jaccard(made[old])) for old in found}
@@ -140,8 +136,8 @@ def _datasketch(threshold: float, name: str = "") -> Baseline:
     return Baseline(name or f"datasketch-{threshold}", rows, 0.0, swept)
 
 
-def at(baseline: Baseline, threshold: float) -> Baseline:
-    """The same with another threshold."""
+def with_threshold(baseline: Baseline, threshold: float) -> Baseline:
+    """The same baseline with another threshold."""
     if baseline.name.startswith("datasketch"):
         return Baseline(baseline.name, partial(datasketch_rows, threshold=threshold), 0.0)
     return Baseline(baseline.name, baseline.rows, threshold)

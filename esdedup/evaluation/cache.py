@@ -1,4 +1,7 @@
-"""Extracted articles, kept by content and version of the extractor: a second run is quick."""
+"""A cache of extracted articles, by content of the page and version of the extractor.
+
+It is one SQLite file under `ESDEDUP_CACHE`. Extraction takes 30 ms a page, a second run none.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,11 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
 
 from esdedup.errors import InputError
 from esdedup.ingest.sign import read_page
@@ -22,63 +24,51 @@ from esdedup.settings import Settings
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A page without an article, now and at every other try."""
+def extract_pages(
+    pages: Sequence[Document], settings: Settings, progress: Progress
+) -> dict[str, Document | Failure]:
+    """The articles by id of their pages, from the cache where it has them. Ctrl-C keeps the rest.
 
-    reason: str
-
-
-class Cache:
-    """One file under `ESDEDUP_CACHE`; what a time or memory limit ended is tried again."""
-
-    def __init__(self) -> None:
-        folder = folder_of_cache()
+    A page that a time or memory limit ended is not cached.
+    """
+    out: dict[str, Document | Failure] = {}
+    new: list[Document] = []
+    with closing(_open()) as db:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(folder / "extracted.db", timeout=60)
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS articles (key TEXT PRIMARY KEY, article TEXT)"
-            )
-        except (OSError, sqlite3.Error) as error:
-            raise InputError(
-                f"the cache of extracted pages in {folder} cannot be used: {error}; set "
-                "ESDEDUP_CACHE to a folder that can be written"
-            ) from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._db.commit()
-        self._db.close()
-
-    def extracted(
-        self, pages: Sequence[Document], settings: Settings, progress: Progress
-    ) -> dict[str, Document | Failure]:
-        """The articles by id of their pages; Ctrl-C keeps what is done."""
-        out: dict[str, Document | Failure] = {}
-        new: list[Document] = []
-        for page in pages:
-            row = self._db.execute(
-                "SELECT article FROM articles WHERE key = ?", (_key(page, settings),)
-            ).fetchone()
-            if row is None:
-                new.append(page)
-            else:
-                out[page.id] = _thawed(page.id, json.loads(row[0]))
-        progress(len(out), len(pages))
-        for page, item in zip(new, _extract(new, settings), strict=True):
-            if isinstance(item, Failure):
-                out[page.id] = item
-            else:
-                frozen = json.dumps(_frozen(item))
-                self._db.execute(
-                    "INSERT OR REPLACE INTO articles VALUES (?, ?)", (_key(page, settings), frozen)
-                )
-                out[page.id] = _thawed(page.id, json.loads(frozen))
+            for page in pages:
+                row = db.execute(
+                    "SELECT article FROM articles WHERE key = ?", (_key(page, settings),)
+                ).fetchone()
+                if row is None:
+                    new.append(page)
+                else:
+                    out[page.id] = _from_row(page.id, row[0])
             progress(len(out), len(pages))
-        return out
+            for page, found in zip(new, _extract(new, settings), strict=True):
+                if isinstance(found, Failure):
+                    out[page.id] = found
+                else:
+                    row = (_key(page, settings), found)
+                    db.execute("INSERT OR REPLACE INTO articles VALUES (?, ?)", row)
+                    out[page.id] = _from_row(page.id, found)
+                progress(len(out), len(pages))
+        finally:
+            db.commit()
+    return out
+
+
+def _open() -> sqlite3.Connection:
+    folder = folder_of_cache()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(folder / "extracted.db", timeout=60)
+        db.execute("CREATE TABLE IF NOT EXISTS articles (key TEXT PRIMARY KEY, article TEXT)")
+    except (OSError, sqlite3.Error) as error:
+        raise InputError(
+            f"the cache of extracted pages in {folder} cannot be used: {error}; set "
+            "ESDEDUP_CACHE to a folder that can be written"
+        ) from error
+    return db
 
 
 def folder_of_cache() -> Path:
@@ -90,7 +80,7 @@ def folder_of_cache() -> Path:
 
 @cache
 def extractor_version() -> str:
-    """Of trafilatura and of our own code: whoever edits it need not remember a number."""
+    """The version of trafilatura and a hash of our own code: an edit needs no new number."""
     from esdedup.ingest import html as extract
     from esdedup.ingest.readers import encodings, records
 
@@ -104,36 +94,29 @@ def _key(page: Document, settings: Settings) -> str:
     return f"{extractor_version()}:{settings.page_megabytes}:{digest}"
 
 
-def _extract(
-    pages: Sequence[Document], settings: Settings
-) -> Iterator[Document | Unreadable | Failure]:
-    if not pages:
-        return
-    with Workers(os.cpu_count() or 1, read_pages, settings) as pool:
+def _extract(pages: Sequence[Document], settings: Settings) -> Iterator[str | Failure]:
+    with Workers(os.cpu_count() or 1, to_rows, settings) as pool:
         for chunk in pool.map(pages, settings.batch):
             yield from chunk
 
 
-def read_pages(pages: Sequence[Document], settings: Settings) -> list[Document | Unreadable]:
-    """What a worker process does here: extract, but not sign."""
-    read = [read_page(page, settings) for page in pages]
-    return [Unreadable(item.reason) if isinstance(item, Failure) else item for item in read]
+def to_rows(pages: Sequence[Document], settings: Settings) -> list[str]:
+    """Extract pages without signing them, as JSON for the cache. Runs in worker processes.
+
+    A page without an article is cached as such: another try would give the same.
+    """
+    return [json.dumps(_to_row(read_page(page, settings))) for page in pages]
 
 
-def _frozen(item: Document | Unreadable) -> JSON:
-    if isinstance(item, Unreadable):
+def _to_row(item: Document | Failure) -> JSON:
+    if isinstance(item, Failure):
         return {"failure": item.reason}
     published = iso(item.published) if item.published is not None else None
     return {"title": item.title, "text": item.text, "lang": item.lang, "published": published}
 
 
-def _thawed(id_: str, raw: Mapping[str, Any]) -> Document | Failure:
+def _from_row(id_: str, article: str) -> Document | Failure:
+    raw = json.loads(article)
     if "failure" in raw:
         return Failure(id_, id_, raw["failure"])
-    return Document(
-        id=id_,
-        title=raw["title"],
-        text=raw["text"],
-        lang=raw["lang"],
-        published=parse_time(raw["published"]),
-    )
+    return Document(id=id_, **{**raw, "published": parse_time(raw["published"])})

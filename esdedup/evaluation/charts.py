@@ -9,12 +9,12 @@ from html import escape
 _WIDTH, _HEIGHT = 460, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 12, 44
 _TICKS = 5
-# Colours of the page (CSS variables), told apart in light and dark.
+# Colours of the page (CSS variables), distinguishable in light and dark mode.
 COLOURS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """Points of one method; `is_dots` draws them apart."""
 
     name: str
@@ -23,7 +23,7 @@ class Line:
 
 
 def line_chart(
-    lines: Sequence[Line], *, x: str, y: str, x_range: tuple[float, float] | None = None
+    lines: Sequence[ChartLine], *, x: str, y: str, x_range: tuple[float, float] | None = None
 ) -> str:
     """One plot with its legend; y goes from 0 to 1."""
     left, right = x_range or _range([p[0] for line in lines for p in line.points])
@@ -77,13 +77,13 @@ class _Frame:
         return out
 
 
-def _path(line: Line, frame: _Frame, colour: str) -> str:
+def _path(line: ChartLine, frame: _Frame, colour: str) -> str:
     places = [frame.place(x, y) for x, y in line.points]
     steps = " ".join(f"{'M' if i == 0 else 'L'}{x} {y}" for i, (x, y) in enumerate(places))
     return f'<path d="{steps}" style="stroke:{colour}"/>' if places else ""
 
 
-def _dots(line: Line, frame: _Frame, colour: str) -> str:
+def _dots(line: ChartLine, frame: _Frame, colour: str) -> str:
     places = (frame.place(x, y) for x, y in line.points)
     return "".join(f'<circle cx="{x}" cy="{y}" r="3" style="fill:{colour}"/>' for x, y in places)
 

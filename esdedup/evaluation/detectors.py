@@ -1,4 +1,4 @@
-"""What is evaluated: our own settings and the baselines, behind one pair of functions.
+"""The interface of evaluated methods, our own settings and the baselines: two functions.
 
 replay(items)     documents one by one, as they come: a ruling for each, and the groups
 likenesses(items) pairs that the method looks at, with its measure and its verdict
@@ -6,18 +6,20 @@ likenesses(items) pairs that the method looks at, with its measure and its verdi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.place import PendingIndex
-from esdedup.clustering.reconcile import Questions
-from esdedup.clustering.records import undecided
+from esdedup.clustering.reconcile import QueryBuilder
+from esdedup.clustering.records import undecided_record
 from esdedup.errors import InputError, SettingsError
+from esdedup.ingest.failures import map_documents
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.matching.verify import verify
 from esdedup.model import Decision, Document, Failure
+from esdedup.model.batching import batched
 from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
 from esdedup.settings.presets import PRESETS
@@ -44,12 +46,11 @@ def silent(done: int, total: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What was said of a document when it came: linked to another one, or not."""
+    """The decision about a document on arrival: linked to another one, or not."""
 
     id: str
     other: str | None = None
     is_update: bool = False
-    is_unprocessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Likeness:
     is_reported: bool
 
 
-class Detector(Protocol):
+class EvaluatedMethod(Protocol):
     @property
     def name(self) -> str: ...
     def replay(self, items: Sequence[Item], progress: Progress = silent) -> Replay: ...
@@ -99,11 +100,11 @@ class Ours:
         rulings = []
         with Deduplicator.open(self.store, settings) as deduplicator:
             if self.store != IN_MEMORY:
-                _refuse_what_is_there(deduplicator)
+                _refuse_filled_store(deduplicator)
             try:
-                for place, item in enumerate(signed(undated(items), settings)):
+                for place, item in enumerate(sign_items(without_dates(items), settings)):
                     decision = deduplicator.write([item])[0].decision
-                    rulings.append(_ruling(decision))
+                    rulings.append(_to_ruling(decision))
                     progress(place + 1, len(items))
                 groups = _groups(deduplicator, [item.id for item in items])
             finally:
@@ -114,16 +115,16 @@ class Ours:
     def likenesses(self, items: Sequence[Item]) -> Iterator[Likeness]:
         """Pairs that share keys enough to be candidates, verified; all documents attract."""
         settings = replace(self.settings, attract="all", candidate_window=0.0)
-        pending, questions = PendingIndex(), Questions.of(settings)
+        pending, questions = PendingIndex(), QueryBuilder.of(settings)
         places = {item.id: i for i, item in enumerate(items)}
-        # A distance is less for what is closer.
+        # A smaller distance is a closer match.
         sign = -1.0 if is_distance(settings.verified_by) else 1.0
-        for place, item in enumerate(signed(undated(items), settings)):
+        for place, item in enumerate(sign_items(without_dates(items), settings)):
             if isinstance(item, Failure):
                 continue
             signature = item.signature
-            record = undecided(item, (place, item.document.id), place)
-            query = questions.probe(item.document.id, signature, record.order)
+            record = undecided_record(item, (place, item.document.id), place)
+            query = questions.build(item.document.id, signature, record.order)
             for found in pending.find_with_successors(query)[0]:
                 evidence = verify(found.id, found.signature, signature, settings, found.shared)
                 reported = evidence.verdict != "different"
@@ -131,7 +132,7 @@ class Ours:
             pending.put(record)
 
 
-def resolve(name: str, load: Callable[[str], Settings], store: str = IN_MEMORY) -> Detector:
+def resolve(name: str, load: Callable[[str], Settings], store: str = IN_MEMORY) -> EvaluatedMethod:
     """A preset, a method by its file, or a baseline; `load` makes the settings of a preset."""
     from esdedup.evaluation.baselines import BASELINES
 
@@ -152,41 +153,38 @@ def all_names() -> list[str]:
     return [*PRESETS, *BASELINES]
 
 
-def undated(items: Sequence[Item]) -> list[Item]:
-    """The protocol is one of arrival: dates must not reorder it."""
+def without_dates(items: Sequence[Item]) -> list[Item]:
+    """The items without dates, which would change the order of arrival."""
     return [replace(i, published=None) if isinstance(i, Document) else i for i in items]
 
 
-def signed(items: Sequence[Item], settings: Settings) -> Iterator[Signed | Failure]:
+def sign_items(items: Iterable[Item], settings: Settings) -> Iterator[Signed | Failure]:
     """In the order of the items, failures in their place."""
-    for start in range(0, len(items), _BATCH):
-        part = items[start : start + _BATCH]
-        ready = iter(prepare([d for d in part if isinstance(d, Document)], settings))
-        for item in part:
-            yield item if isinstance(item, Failure) else next(ready)
+    for part in batched(items, _BATCH):
+        yield from map_documents(part, lambda documents: prepare(documents, settings))
 
 
-def _ruling(decision: Decision) -> Ruling:
+def _to_ruling(decision: Decision) -> Ruling:
     if decision.role not in ("duplicate", "update"):
-        return Ruling(decision.id, is_unprocessed=decision.role == "unprocessed")
+        return Ruling(decision.id)
     return Ruling(decision.id, decision.evidence[0].other, decision.role == "update")
 
 
 def _groups(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, str]:
     """An update is linked: its story counts. Failures without a document stand alone."""
-    deduplicator.store.refresh()
-    there = deduplicator.store.get_many(ids)
+    deduplicator.store.concurrency.make_visible()
+    there = deduplicator.store.documents.get(ids)
     return {i: there[i].decision.story if i in there else i for i in ids}
 
 
-def _refuse_what_is_there(deduplicator: Deduplicator) -> None:
-    if deduplicator.store.stats().get("documents"):
+def _refuse_filled_store(deduplicator: Deduplicator) -> None:
+    if deduplicator.store.maintenance.stats().get("documents"):
         raise InputError("the store has documents already; eval needs an empty one to run in")
 
 
 def _empty(deduplicator: Deduplicator, ids: Sequence[str]) -> None:
-    """So that the next order, or the next run, begins with an empty store again."""
-    with deduplicator.store.transaction():
-        deduplicator.store.delete(ids)
-        deduplicator.store.release(ids)
-    deduplicator.store.refresh()
+    """Empty the store for the next order or run."""
+    with deduplicator.store.concurrency.transaction():
+        deduplicator.store.documents.delete(ids)
+        deduplicator.store.quarantine.remove(ids)
+    deduplicator.store.concurrency.make_visible()

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from esdedup.errors import InputError
-from esdedup.evaluation.detectors import Detector, Item, Replay
+from esdedup.evaluation.detectors import EvaluatedMethod, Item, Replay
 from esdedup.evaluation.measures import Score
+from esdedup.evaluation.sets import read_lines
 from esdedup.model import JSON, Document
+from esdedup.model.json_form import Result
 
-_SHOWN = 600  # characters of each text: about what fits beside another one on a screen
+_EXCERPT = 600  # characters of each text: about what fits beside another one on a screen
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Result):
     """A document that one method links to another one, and the other method leaves alone."""
 
     id: str
@@ -28,20 +30,18 @@ class Disagreement:
     not_by: str
     other: str
 
-    def to_json(self, items: Mapping[str, Item]) -> JSON:
-        """Ready for labelling: fill in `is_duplicate` with true or false."""
+    def to_row(self, items: Mapping[str, Item]) -> JSON:
+        """A line of the listing: people fill in `is_duplicate` with true or false."""
         return {
-            "id": self.id,
-            "reported_by": self.reported_by,
-            "not_by": self.not_by,
-            "other": self.other,
-            "text": shown(items[self.id]),
-            "other_text": shown(items[self.other]),
+            **self.to_json(),
+            "text": excerpt(items[self.id]),
+            "other_text": excerpt(items[self.other]),
             "is_duplicate": None,
         }
 
 
-def shown(item: Item, length: int = _SHOWN) -> str:
+def excerpt(item: Item, length: int = _EXCERPT) -> str:
+    """The beginning of title and text."""
     if not isinstance(item, Document):
         return f"(could not be read: {item.reason})"
     text = f"{item.title}\n{item.text}".strip()
@@ -56,7 +56,7 @@ class Pool:
     replays: tuple[Replay, Replay]
 
     @classmethod
-    def of(cls, items: Sequence[Item], one: Detector, other: Detector) -> Pool:
+    def of(cls, items: Sequence[Item], one: EvaluatedMethod, other: EvaluatedMethod) -> Pool:
         return cls((one.name, other.name), (one.replay(items), other.replay(items)))
 
     def disagreements(self) -> Iterator[Disagreement]:
@@ -67,7 +67,7 @@ class Pool:
                 yield Disagreement(b.id, self.names[1], self.names[0], b.other)
 
     def scores(self, judged: Mapping[str, bool]) -> tuple[Score, Score]:
-        """Of both methods, from what people said about the disagreements."""
+        """The scores of both methods, from the judgements of their disagreements."""
         reported = [{r.id for r in replay.rulings if r.other} for replay in self.replays]
         missing = sorted((reported[0] ^ reported[1]) - set(judged))
         if missing:
@@ -90,13 +90,7 @@ def _score(reported: set[str], copies: set[str], total: int) -> Score:
 def read_judgements(file: Path) -> dict[str, bool]:
     """A listing with `is_duplicate` filled in; lines without a judgement are left out."""
     out: dict[str, bool] = {}
-    try:
-        lines = file.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from error
-    for place, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for place, line in read_lines(file):
         try:
             row = json.loads(line)
             id_, judged = str(row["id"]), row["is_duplicate"]

@@ -1,7 +1,7 @@
 """Precision and recall on your own store: pairs drawn evenly over score bins, judged by people.
 
 Paper 002, section 4.1: pairs that share something are drawn evenly over the whole range of
-likeness, so that the few close ones and the doubtful ones are seen as often as the many that are
+likeness, so that the few close ones and the borderline ones are seen as often as the many that are
 far apart. Every pair stands for as many as its bin has pairs for each one drawn, which the
 estimates take into account. Recall is relative to the candidates: what shares no keys is not seen.
 """
@@ -15,12 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from esdedup.clustering.reconcile import Questions
+from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.errors import InputError
 from esdedup.evaluation.measures import kappa
+from esdedup.evaluation.sets import read_lines
 from esdedup.matching.verify import verify
-from esdedup.model import JSON
+from esdedup.model.batching import batched
+from esdedup.model.json_form import JsonField, Result, Rounded
 from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
@@ -33,29 +36,18 @@ _FARTHEST = 64  # bits
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Result):
     """A pair to be judged; `population` is how many pairs its bin has."""
 
     old: str
     new: str
-    score: float
+    score: Annotated[float, JsonField(digits=6)]
     is_reported: bool
     bin: int
     population: int
     judgements: Mapping[str, bool] = field(default_factory=dict)
 
-    def to_json(self) -> JSON:
-        return {
-            "old": self.old,
-            "new": self.new,
-            "score": round(self.score, 6),
-            "is_reported": self.is_reported,
-            "bin": self.bin,
-            "population": self.population,
-            "judgements": dict(self.judgements),
-        }
-
-    def judged(self, judge: str, is_copy: bool) -> Sampled:
+    def with_judgement(self, judge: str, is_copy: bool) -> Sampled:
         return replace(self, judgements={**self.judgements, judge: is_copy})
 
 
@@ -87,9 +79,9 @@ def _candidate_pairs(
 ) -> Iterator[tuple[str, str, float, bool]]:
     for records in _drawn_records(store, most, draw):
         settings = store.settings
-        everybody = Questions.of(replace(settings, attract="all"))
-        probes = [everybody.probe(r.document.id, r.signature, r.order) for r in records]
-        for record, candidates in zip(records, store.candidates_many(probes), strict=True):
+        everybody = QueryBuilder.of(replace(settings, attract="all"))
+        queries = [everybody.build(r.document.id, r.signature, r.order) for r in records]
+        for record, candidates in zip(records, store.candidates.find(queries), strict=True):
             for c in candidates:
                 evidence = verify(c.id, c.signature, record.signature, settings, c.shared)
                 score = _between_0_and_1(evidence.overlap, settings)
@@ -103,27 +95,25 @@ def _between_0_and_1(measure: float, settings: Settings) -> float:
 
 
 def _drawn_records(store: Store, most: int, draw: random.Random) -> Iterator[list[Record]]:
-    ids = sorted(store.changed_since(_EVER))
+    ids = sorted(store.documents.changed_ids(_EVER))
     draw.shuffle(ids)
-    for start in range(0, min(most, len(ids)), _BATCH):
-        part = ids[start : min(start + _BATCH, most)]
-        yield list(store.get_many(part).values())
+    for part in batched(ids[:most], _BATCH):
+        yield list(store.documents.get(part).values())
 
 
 # --- judgements --------------------------------------------------------------------------------
 
 
 def read(file: Path) -> list[Sampled]:
-    """Pairs and what was said of them so far."""
+    """The pairs with their judgements so far."""
     try:
-        lines = file.read_text("utf-8").splitlines()
-        return [Sampled(**json.loads(line)) for line in lines if line.strip()]
-    except (OSError, ValueError, TypeError) as error:
+        return [Sampled(**json.loads(line)) for _, line in read_lines(file)]
+    except (ValueError, TypeError) as error:
         raise InputError(f"{file} is no list of judged pairs: {error}") from error
 
 
 def write(file: Path, pairs: Sequence[Sampled]) -> None:
-    """Whole or not at all: a sitting that is ended keeps everything up to its last answer."""
+    """Replace the file at once, so that an interrupted session keeps every answer."""
     beside = file.with_name(f"{file.name}.new")
     beside.write_text("".join(json.dumps(p.to_json()) + "\n" for p in pairs), "utf-8")
     beside.replace(file)
@@ -141,7 +131,7 @@ def agreement(pairs: Sequence[Sampled]) -> float | None:
     return kappa([j[names[0]] for j in both], [j[names[1]] for j in both]) if both else None
 
 
-def decided(pairs: Sequence[Sampled]) -> list[tuple[Sampled, bool]]:
+def agreed_pairs(pairs: Sequence[Sampled]) -> list[tuple[Sampled, bool]]:
     """Pairs on which all who judged them agree."""
     out = []
     for pair in pairs:
@@ -152,32 +142,28 @@ def decided(pairs: Sequence[Sampled]) -> list[tuple[Sampled, bool]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """With the bounds between which 95 of 100 resampled estimates lie."""
+class Estimate(Result):
+    """A figure, with the bounds between which 95 of 100 resampled estimates lie."""
 
-    value: float
-    low: float
-    high: float
-
-    def to_json(self) -> JSON:
-        return {
-            "value": round(self.value, 4),
-            "low": round(self.low, 4),
-            "high": round(self.high, 4),
-        }
+    value: Rounded
+    low: Rounded
+    high: Rounded
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Result):
+    """What the judged pairs say about a store."""
+
     precision: Estimate
     recall: Estimate
     pairs: int
+    kappa: Annotated[float | None, JsonField(digits=4)]  # agreement of two judges
     best_threshold: float | None  # with the highest F1 of these very pairs
 
 
 def estimate(pairs: Sequence[Sampled], *, seed: int = 0) -> Judged:
-    """Weighted by what each pair stands for; intervals by resampling within bins."""
-    known = decided(pairs)
+    """Precision and recall, each pair weighted; intervals by resampling within bins."""
+    known = agreed_pairs(pairs)
     if not known:
         raise InputError("no pair is judged yet, or no two judges agree on any")
     by_bin: dict[int, list[tuple[Sampled, bool]]] = defaultdict(list)
@@ -194,12 +180,13 @@ def estimate(pairs: Sequence[Sampled], *, seed: int = 0) -> Judged:
         again = [w for part in weighted.values() for w in draw.choices(part, k=len(part))]
         found.append(_precision_and_recall(again))
     precision, recall = (_estimate([f[i] for f in found]) for i in range(2))
-    return Judged(precision, recall, len(known), _best_threshold(everything))
+    best = _best_threshold(everything)
+    return Judged(precision, recall, len(known), agreement(pairs), best)
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A judged pair, and how many pairs of its bin it stands for."""
+    """A judged pair, and how many pairs of its bin it represents."""
 
     pair: Sampled
     is_copy: bool

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from statistics import fmean, stdev
 from typing import Any
 
@@ -50,7 +51,7 @@ class Score:
 
     @property
     def false_alarm(self) -> float:
-        """Share of what is no copy that was reported (F of paper 004)."""
+        """Share of the originals that were reported (F of paper 004)."""
         return self.fp / (self.fp + self.tn) if self.fp + self.tn else 0.0
 
     @property
@@ -64,13 +65,7 @@ class Score:
         return COST_OF_FALSE_ALARM * self.false_alarm + self.miss
 
     def __add__(self, other: Score) -> Score:
-        return Score(
-            self.tp + other.tp,
-            self.fp + other.fp,
-            self.tn + other.tn,
-            self.fn + other.fn,
-            self.updates + other.updates,
-        )
+        return Score(*(getattr(self, name) + getattr(other, name) for name in _COUNTS))
 
 
 _COUNTS = ("tp", "fp", "tn", "fn", "updates")
@@ -88,23 +83,14 @@ def summary(scores: Sequence[Score]) -> JSON:
     return {**out, **counts, "cost": mean("cost"), "runs": len(scores), "f1_spread": spread}
 
 
-def sklearn_metrics() -> Any:
-    """scikit-learn's, or an error that names what to install."""
+def import_extra(module: str) -> Any:
+    """A module of the extra `eval`, or an error that says what to install."""
     try:
-        from sklearn import metrics
+        return import_module(module)
     except ImportError as error:
         raise SettingsError(
-            "this needs scikit-learn and scipy: pip install scikit-learn scipy"
+            f"this needs {module}: pip install scikit-learn scipy datasketch"
         ) from error
-    return metrics
-
-
-def scipy_stats() -> Any:
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise SettingsError("this needs scipy: pip install scipy") from error
-    return stats
 
 
 # --- clusters ----------------------------------------------------------------------------------
@@ -112,7 +98,7 @@ def scipy_stats() -> Any:
 
 def cluster_measures(gold: Mapping[str, str], found: Mapping[str, str]) -> dict[str, float]:
     """Of two groupings of the same documents."""
-    metrics = sklearn_metrics()
+    metrics = import_extra("sklearn.metrics")
     ids = sorted(gold)
     a, b = [gold[i] for i in ids], [found[i] for i in ids]
     homogeneity, completeness, v = metrics.homogeneity_completeness_v_measure(a, b)

@@ -18,30 +18,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import Literal
+from typing import Literal, get_args
 
-from esdedup.evaluation.detectors import IN_MEMORY, Detector, Ours, Progress, Replay, silent
+from esdedup.evaluation.detectors import EvaluatedMethod, Progress, Replay, silent
 from esdedup.evaluation.measures import Score, cluster_measures, pairs_of_clusters, summary
 from esdedup.evaluation.sets import GoldSet
 from esdedup.model import JSON, Document
-from esdedup.settings import Settings
 
 Arrival = Literal["original-first", "depth-first", "random", "time"]
-ARRIVALS: dict[str, Arrival] = {
-    "original-first": "original-first",
-    "depth-first": "depth-first",
-    "random": "random",
-    "time": "time",
-}
+ARRIVALS: dict[str, Arrival] = {name: name for name in get_args(Arrival)}
 Labels = Literal["copies", "events"]
-LABELS: dict[str, Labels] = {"copies": "copies", "events": "events"}
+LABELS: dict[str, Labels] = {name: name for name in get_args(Labels)}
 Verdict = Literal["tp", "fp", "tn", "fn"]
 
 _NO_DATE = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class OnlineRun:
     """One replay, scored: the verdict on every document but the first."""
 
     replay: Replay
@@ -63,7 +57,7 @@ class Run:
         return {id_: verdict in ("tp", "tn") for id_, verdict in self.verdicts.items()}
 
 
-def _score(run: Run, ids: Iterable[str]) -> Score:
+def _score(run: OnlineRun, ids: Iterable[str]) -> Score:
     chosen = set(ids)
     counts = Counter(run.verdicts[id_] for id_ in chosen)
     updates = sum(r.is_update for r in run.replay.rulings if r.id in chosen)
@@ -76,7 +70,7 @@ def arrival(gold: GoldSet, order: Arrival, seed: int) -> list[str]:
     if order == "depth-first":
         return sorted(ids, key=lambda i: (gold.cluster[i], i not in gold.originals, i))
     if order == "time":
-        return sorted(ids, key=lambda i: (_published(gold, i), i))
+        return sorted(ids, key=lambda i: (_date_of(gold, i), i))
     random.Random(seed).shuffle(ids)
     if order == "random":
         return ids
@@ -88,20 +82,20 @@ def arrival(gold: GoldSet, order: Arrival, seed: int) -> list[str]:
     return list(out)
 
 
-def _published(gold: GoldSet, id_: str) -> datetime:
+def _date_of(gold: GoldSet, id_: str) -> datetime:
     item = gold.items[id_]
     return (item.published if isinstance(item, Document) else None) or _NO_DATE
 
 
 def run_online(
     gold: GoldSet,
-    detector: Detector,
+    detector: EvaluatedMethod,
     *,
     order: Arrival = "original-first",
     seed: int = 0,
     labels: Labels = "copies",
     progress: Progress = silent,
-) -> Run:
+) -> OnlineRun:
     """One order. Where clusters are `events`, no two documents are copies: every link is wrong."""
     ids = arrival(gold, order, seed)
     replay = detector.replay([gold.items[i] for i in ids], progress)
@@ -114,10 +108,10 @@ def run_online(
         if place:
             verdicts[ruling.id] = _verdict(into, own, is_first=own not in seen)
         seen.add(own)
-    return Run(replay, verdicts, gold.cluster)
+    return OnlineRun(replay, verdicts, gold.cluster)
 
 
-def cluster_summary(gold: GoldSet, runs: Sequence[Run]) -> JSON:
+def cluster_summary(gold: GoldSet, runs: Sequence[OnlineRun]) -> JSON:
     """The groups at the end against the clusters: means over the runs; counts are of pairs."""
     pairs = [pairs_of_clusters(gold.cluster, run.replay.groups) for run in runs]
     found = [cluster_measures(gold.cluster, run.replay.groups) for run in runs]
@@ -128,17 +122,3 @@ def _verdict(into: str | None, cluster: str, *, is_first: bool) -> Verdict:
     if into is None:
         return "tn" if is_first else "fn"
     return "tp" if into == cluster and not is_first else "fp"
-
-
-def online(
-    gold: GoldSet,
-    settings: Settings,
-    *,
-    order: Arrival = "original-first",
-    seed: int = 0,
-    store: str = IN_MEMORY,
-    progress: Progress = silent,
-) -> Score:
-    """The counts of one run under some settings."""
-    detector = Ours(settings, settings.preset, store)
-    return run_online(gold, detector, order=order, seed=seed, progress=progress).score

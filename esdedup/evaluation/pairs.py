@@ -6,16 +6,15 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from esdedup.evaluation.detectors import Detector
-from esdedup.evaluation.measures import Score, scipy_stats
+from esdedup.evaluation.detectors import EvaluatedMethod
+from esdedup.evaluation.measures import Score, import_extra
 from esdedup.evaluation.online import Labels
 from esdedup.evaluation.sets import GoldSet, Pair
 from esdedup.model import JSON
 
 Key = tuple[str, str]
-# Points of a curve: more cannot be told apart by eye.
+# Points of a curve: more would be indistinguishable by eye.
 _POINTS = 200
 
 
@@ -24,10 +23,7 @@ class Point:
     """What a method would reach with another threshold."""
 
     threshold: float
-    precision: float
-    recall: float
-    f1: float
-    mcc: float
+    score: Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +41,9 @@ class PairRun:
 
     @property
     def score(self) -> Score:
-        return self._count(lambda key: key in self.scores and self.scores[key][1])
-
-    def _count(self, reported: Any) -> Score:
-        counts: Counter[tuple[bool, bool]] = Counter()
-        for key, pair in self.judged.items():
-            counts[bool(pair.is_copy), reported(key)] += 1
-        beyond = sum(reported(key) for key in self.scores if key not in self.judged)
+        reported = {key for key, (_, is_reported) in self.scores.items() if is_reported}
+        counts = Counter((bool(pair.is_copy), key in reported) for key, pair in self.judged.items())
+        beyond = len(reported - self.judged.keys())
         return Score(
             tp=counts[True, True],
             fp=counts[False, True] + beyond,
@@ -69,15 +61,14 @@ class PairRun:
         for score, same in itertools.groupby(ranked, key=lambda pair: pair[0]):
             for _, is_copy in same:
                 tp, fp = tp + is_copy, fp + (not is_copy)
-            found = Score(tp, fp, negatives - fp, copies - tp)
-            points.append(Point(score, found.precision, found.recall, found.f1, found.mcc))
-        return thinned(points)
+            points.append(Point(score, Score(tp, fp, negatives - fp, copies - tp)))
+        return thin_out(points)
 
     def _is_copy(self, key: Key) -> bool:
         return key in self.judged and bool(self.judged[key].is_copy)
 
     def by_degree(self) -> dict[str, dict[str, int]]:
-        """Pairs and reported pairs for each label, where there are more than yes and no."""
+        """Pairs and reported pairs of each label, for sets with more labels than yes and no."""
         out: dict[str, dict[str, int]] = defaultdict(lambda: {"pairs": 0, "reported": 0})
         for key, pair in self.judged.items():
             if pair.degree:
@@ -93,28 +84,29 @@ class PairRun:
         ours = [self.scores[k][0] if k in self.scores else _NOT_EVEN_A_CANDIDATE for k, _ in graded]
         if len(set(ours)) == 1:
             return 0.0
-        return float(scipy_stats().spearmanr(ours, [grade for _, grade in graded]).statistic)
+        grades = [grade for _, grade in graded]
+        return float(import_extra("scipy.stats").spearmanr(ours, grades).statistic)
 
 
 _NOT_EVEN_A_CANDIDATE = -100.0  # below every score: distances are at most 64
 
 
-def thinned(points: Sequence[Point]) -> list[Point]:
+def thin_out(points: Sequence[Point]) -> list[Point]:
     if len(points) <= _POINTS:
         return list(points)
-    best = max(points, key=lambda p: p.f1)
+    best = max(points, key=lambda p: p.score.f1)
     kept = {round(i * (len(points) - 1) / (_POINTS - 1)) for i in range(_POINTS)}
     return [p for i, p in enumerate(points) if i in kept or p is best]
 
 
-def run_pairs(gold: GoldSet, detector: Detector, *, labels: Labels = "copies") -> PairRun:
+def run_pairs(gold: GoldSet, detector: EvaluatedMethod, *, labels: Labels = "copies") -> PairRun:
     """Pairs that were judged; with clusters, or a full list of copies, all pairs there are.
 
     Where clusters are `events`, the pairs of an event are judged, and none of them is a copy.
     """
     ids = _ids(gold)
     items = [gold.items[id_] for id_ in ids]
-    judged, others = _judged(gold, ids, labels)
+    judged, others = _judged_pairs(gold, ids, labels)
     everything = others > 0
     undecided = sum(pair.is_copy is None for pair in gold.pairs)
     scores: dict[Key, tuple[float, bool]] = {}
@@ -130,7 +122,7 @@ def _ids(gold: GoldSet) -> list[str]:
     return sorted(set(named)) if not gold.is_closed else sorted(gold.items)
 
 
-def _judged(gold: GoldSet, ids: Sequence[str], labels: Labels) -> tuple[dict[Key, Pair], int]:
+def _judged_pairs(gold: GoldSet, ids: Sequence[str], labels: Labels) -> tuple[dict[Key, Pair], int]:
     if gold.pairs:
         pairs = [p for p in gold.pairs if p.is_copy is not None]
         if labels == "events":
@@ -158,7 +150,7 @@ def _key(a: str, b: str) -> Key:
 def pair_summary(run: PairRun) -> JSON:
     """One object: counts, what follows from them, the best threshold of this very set."""
     score, points = run.score, run.curve()
-    best = max(points, key=lambda p: p.f1, default=None)
+    best = max(points, key=lambda p: p.score.f1, default=None)
     out: JSON = {
         **{n: round(getattr(score, n), 4) for n in ("precision", "recall", "f1", "mcc")},
         **{n: getattr(score, n) for n in ("tp", "fp", "tn", "fn")},
@@ -167,7 +159,7 @@ def pair_summary(run: PairRun) -> JSON:
         "undecided": run.undecided,
     }
     if best is not None:
-        out |= {"best_threshold": round(best.threshold, 4), "best_f1": round(best.f1, 4)}
+        out |= {"best_threshold": round(best.threshold, 4), "best_f1": round(best.score.f1, 4)}
     if degrees := run.by_degree():
         out["by_degree"] = degrees
     return out

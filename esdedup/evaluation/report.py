@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from esdedup.evaluation.charts import Line, line_chart
+from esdedup.evaluation.charts import ChartLine, line_chart
 from esdedup.evaluation.detectors import Item
-from esdedup.evaluation.disagreements import shown
-from esdedup.evaluation.online import Run
+from esdedup.evaluation.disagreements import excerpt
+from esdedup.evaluation.online import OnlineRun
 from esdedup.evaluation.pairs import PairRun, Point
 from esdedup.evaluation.scurve import Bin
 from esdedup.evaluation.sets import GoldSet
@@ -60,7 +60,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """What is told about one set."""
+    """The part of the report about one set."""
 
     title: str
     facts: str
@@ -125,13 +125,18 @@ def _cell(value: Any) -> str:
 
 def _curves(curves: Mapping[str, Sequence[Point]]) -> str:
     with_points = {name: points for name, points in curves.items() if points}
-    by_recall = [Line(n, [(p.recall, p.precision) for p in ps]) for n, ps in with_points.items()]
+    by_recall = [
+        ChartLine(n, [(p.score.recall, p.score.precision) for p in ps])
+        for n, ps in with_points.items()
+    ]
     likenesses = {n: ps for n, ps in with_points.items() if ps[-1].threshold >= 0}
     distances = {n: ps for n, ps in with_points.items() if n not in likenesses}
     out = ["<h3>Over all pairs</h3>"]
     out.append(line_chart(by_recall, x="recall", y="precision", x_range=(0.0, 1.0)))
     for found, x, sign in ((likenesses, "threshold", 1), (distances, "distance", -1)):
-        lines = [Line(n, [(sign * p.threshold, p.f1) for p in ps]) for n, ps in found.items()]
+        lines = [
+            ChartLine(n, [(sign * p.threshold, p.score.f1) for p in ps]) for n, ps in found.items()
+        ]
         if lines:
             out.append(line_chart(lines, x=x, y="F1"))
     return "".join(out)
@@ -139,7 +144,10 @@ def _curves(curves: Mapping[str, Sequence[Point]]) -> str:
 
 def _s_curve(bins: Sequence[Bin], expected: Sequence[tuple[float, float]]) -> str:
     dots = [(b.jaccard, b.candidates / b.pairs) for b in bins]
-    lines = [Line("measured", dots, is_dots=True), Line("expected of the sketch", expected)]
+    lines = [
+        ChartLine("measured", dots, is_dots=True),
+        ChartLine("expected of the sketch", expected),
+    ]
     chart = line_chart(
         lines, x="Jaccard of the shingles", y="share that become candidates", x_range=(0.0, 1.0)
     )
@@ -164,7 +172,7 @@ def _mistakes(method: str, mistakes: Sequence[Mistake]) -> str:
 # --- errors ------------------------------------------------------------------------------------
 
 
-def online_mistakes(gold: GoldSet, run: Run) -> list[Mistake]:
+def online_mistakes(gold: GoldSet, run: OnlineRun) -> list[Mistake]:
     """False links beside what they were linked to; misses beside the first of their cluster."""
     first: dict[str, str] = {}
     out = []
@@ -195,7 +203,7 @@ def pair_mistakes(gold: GoldSet, run: PairRun) -> list[Mistake]:
 
 
 def _mistake(items: Mapping[str, Item], kind: str, title: str, a: str, b: str) -> Mistake:
-    return Mistake(kind, title, shown(items[a], _TEXT), shown(items[b], _TEXT))
+    return Mistake(kind, title, excerpt(items[a], _TEXT), excerpt(items[b], _TEXT))
 
 
 def facts_of(gold: GoldSet, notes: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from esdedup.clustering.reconcile import Questions
-from esdedup.evaluation.detectors import Item, signed, undated
+from esdedup.clustering.reconcile import QueryBuilder
+from esdedup.evaluation.detectors import Item, sign_items, without_dates
 from esdedup.ingest.sign import Signed
 from esdedup.matching.verify import count_shared, distinct, jaccard
 from esdedup.methods import METHODS
@@ -30,20 +30,21 @@ class Bin:
     candidates: int
 
 
-def measured(items: Sequence[Item], settings: Settings, *, seed: int = 0) -> list[Bin]:
-    """Over all pairs, or a sample drawn evenly where there are very many."""
-    ready = [s for s in signed(undated(items), settings) if isinstance(s, Signed)]
-    questions = Questions.of(settings)
+def measure_candidates(items: Sequence[Item], settings: Settings, *, seed: int = 0) -> list[Bin]:
+    """Bins over all pairs, or over an even sample of at most `_PAIRS`."""
+    ready = [s for s in sign_items(without_dates(items), settings) if isinstance(s, Signed)]
+    questions = QueryBuilder.of(settings)
     keys = [questions.keys(s.signature) for s in ready]
     sets = [distinct(s.signature.shingles) for s in ready]
     pairs, candidates = Counter[int](), Counter[int]()
-    for a, b in _drawn(len(ready), seed):
+    for a, b in _draw_pairs(len(ready), seed):
         if not len(sets[a]) or not len(sets[b]):
             continue
         likeness = jaccard(count_shared(sets[a], sets[b]), len(sets[a]), len(sets[b]))
         place = min(int(likeness * _BINS), _BINS - 1)
         found = any(
-            len(set(own) & set(keys[b].get(method, ()))) >= METHODS[method].needed(settings)
+            len(set(own) & set(keys[b].get(method, ())))
+            >= METHODS[method].min_shared_keys(settings)
             for method, own in keys[a].items()
         )
         pairs[place] += 1
@@ -51,7 +52,7 @@ def measured(items: Sequence[Item], settings: Settings, *, seed: int = 0) -> lis
     return [Bin((i + 0.5) / _BINS, pairs[i], candidates[i]) for i in range(_BINS) if pairs[i]]
 
 
-def expected(settings: Settings, points: int = 50) -> list[tuple[float, float]]:
+def expected_curve(settings: Settings, points: int = 50) -> list[tuple[float, float]]:
     """More than t of p minima equal, each with the probability of the Jaccard."""
     p, t = settings.permutations, settings.max_collisions_by_chance
 
@@ -61,7 +62,7 @@ def expected(settings: Settings, points: int = 50) -> list[tuple[float, float]]:
     return [(i / points, chance(i / points)) for i in range(points + 1)]
 
 
-def _drawn(count: int, seed: int) -> list[tuple[int, int]]:
+def _draw_pairs(count: int, seed: int) -> list[tuple[int, int]]:
     if count * (count - 1) // 2 <= _PAIRS:
         return list(itertools.combinations(range(count), 2))
     draw = random.Random(seed)

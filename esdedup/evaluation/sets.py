@@ -25,12 +25,11 @@ import re
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from esdedup.errors import DocumentError, InputError
-from esdedup.evaluation.cache import Cache, Progress
+from esdedup.evaluation.cache import Progress, extract_pages
 from esdedup.model import Document, Failure, parse_time
 from esdedup.settings import Settings
 
@@ -61,7 +60,7 @@ _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two documents and what people said of them; `is_copy` is None where they disagree."""
+    """Two documents and their label; `is_copy` is None if the coders disagree."""
 
     a: str
     b: str
@@ -91,7 +90,7 @@ def load(
     labels: Kind = "any",
     progress: Progress = lambda done, total: None,
 ) -> GoldSet:
-    """HTML where the set has it, unless `source` says otherwise."""
+    """Read a labelled set: HTML if it has any, unless `source` is `text`."""
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
     cluster, originals = _clusters(folder / "clusters.csv", labels)
@@ -109,7 +108,7 @@ def load(
     is_closed = bool(pairs) and all(p.is_copy for p in pairs)
     given = bool(cluster)
     if is_closed and not given:
-        cluster, originals = _joined(items, pairs), frozenset()
+        cluster, originals = _join_copies(items, pairs), frozenset()
     return GoldSet(folder.name, items, cluster, originals, tuple(pairs), is_closed, given)
 
 
@@ -187,21 +186,18 @@ def _reader_of_label(file: Path, columns: Iterable[str]) -> Callable[[Mapping[st
     names = list(columns)
     coders = [name for name in names if _CODER.match(name)]
     if coders:
-        return lambda row: _coded([row[name] for name in coders])
-    for known, read in (
-        (_WORDS, _worded),
-        (_BINARY, lambda value: (_yes_or_no(value), "", None)),
-        (("overall",), _rated),
-        (("human_similarity", "similarity", "score"), _alike),
-    ):
-        if name := _column(names, known):
-            return partial(_read_label, name, read)
-    listed = ", ".join((*_BINARY, *_WORDS, "coder1", "overall", "similarity"))
-    raise InputError(f"{file}: no column with a label; known names are {listed}")
-
-
-def _read_label(name: str, read: Callable[[str], _Label], row: Mapping[str, str]) -> _Label:
-    return read(row[name])
+        return lambda row: _read_coders([row[name] for name in coders])
+    readers: dict[str, Callable[[str], _Label]] = {
+        **dict.fromkeys(_WORDS, _read_word),
+        **dict.fromkeys(_BINARY, lambda value: (_yes_or_no(value), "", None)),
+        "overall": _read_rating,
+        **dict.fromkeys(("human_similarity", "similarity", "score"), _read_similarity),
+    }
+    name = _column(names, tuple(readers))
+    if name is None:
+        raise InputError(f"{file}: no column with a label; known are {', '.join(readers)}, coder1")
+    read = readers[name]
+    return lambda row: read(row[name])
 
 
 def _yes_or_no(value: str) -> bool:
@@ -212,30 +208,30 @@ def _yes_or_no(value: str) -> bool:
     raise ValueError(f"the label {value!r} is neither yes (1) nor no (0)")
 
 
-def _coded(values: Sequence[str]) -> _Label:
+def _read_coders(values: Sequence[str]) -> _Label:
     said = {_yes_or_no(value) for value in values}
     return (said.pop() if len(said) == 1 else None), "", None
 
 
-def _worded(value: str) -> _Label:
+def _read_word(value: str) -> _Label:
     if not value:
         raise ValueError("the label is empty")
     return value.lower() not in _NO, value.lower(), None
 
 
-def _rated(value: str) -> _Label:
+def _read_rating(value: str) -> _Label:
     rating = float(value)
     degree = "1 to 1.33" if rating <= _SAME_STORY else "to 2.5" if rating <= 2.5 else "above 2.5"
     return rating <= _SAME_STORY, degree, -rating
 
 
-def _alike(value: str) -> _Label:
+def _read_similarity(value: str) -> _Label:
     likeness = float(value)
     return likeness >= _SIMILAR, f"{int(min(likeness, 0.99) * 5) / 5:.1f} and more", likeness
 
 
-def _joined(items: Mapping[str, Document | Failure], pairs: Sequence[Pair]) -> dict[str, str]:
-    """Clusters from a full list of copies: documents joined by pairs, the rest alone."""
+def _join_copies(items: Mapping[str, Document | Failure], pairs: Sequence[Pair]) -> dict[str, str]:
+    """Clusters from a complete list of copies: connected documents; every other one alone."""
     leader = {id_: id_ for id_ in items}
 
     def find(id_: str) -> str:
@@ -262,8 +258,7 @@ def _items(
     if source == "html" and archive is None:
         raise InputError(f"{folder}: no html.tar.gz; --from text reads docs.jsonl")
     if archive is not None and source != "text":
-        with Cache() as cache:
-            return cache.extracted(_pages(archive), settings, progress)
+        return extract_pages(_pages(archive), settings, progress)
     return _texts(folder)
 
 
@@ -272,7 +267,7 @@ def _texts(folder: Path) -> dict[str, Document | Failure]:
     if file is None:
         raise InputError(f"{folder}: no docs.jsonl, docs.jsonl.gz or html.tar.gz")
     out: dict[str, Document | Failure] = {}
-    for place, line in _lines(file):
+    for place, line in read_lines(file):
         document = _document(file, place, line)
         if document.id in out:
             raise InputError(f"{file}, line {place}: a second document with the id {document.id}")
@@ -282,14 +277,11 @@ def _texts(folder: Path) -> dict[str, Document | Failure]:
     return out
 
 
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
+def read_lines(file: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not empty, numbered from 1; `.gz` is unpacked."""
+    open_text = gzip.open if file.suffix == ".gz" else open
     try:
-        is_packed = file.suffix == ".gz"
-        with (
-            gzip.open(file, "rt", encoding="utf-8")
-            if is_packed
-            else file.open(encoding="utf-8") as lines
-        ):
+        with open_text(file, "rt", encoding="utf-8") as lines:
             for place, line in enumerate(lines, start=1):
                 if line.strip():
                     yield place, line

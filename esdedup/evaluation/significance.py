@@ -1,4 +1,4 @@
-"""Whether a difference is more than chance: matched pairs, points of disagreement, intervals."""
+"""Significance of differences: matched pairs, points of disagreement, confidence intervals."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
 
-from esdedup.evaluation.measures import Score, scipy_stats
-from esdedup.evaluation.online import Run
+from esdedup.evaluation.measures import Score, import_extra
+from esdedup.evaluation.online import OnlineRun
 
 _RESAMPLES = 2000
 _CONFIDENCE = 0.95
@@ -31,7 +31,7 @@ def matched_pairs(
     Where every difference is the same, none of them zero, there is no spread to divide by and
     the statistic is infinite; where all are zero, p is 1.
     """
-    stats = scipy_stats()
+    stats = import_extra("scipy.stats")
     differences = [a - b for a, b in zip(one, other, strict=True)]
     if len(differences) < 2 or len(set(differences)) == 1:
         even = not differences or differences[0] == 0 or len(differences) < 2
@@ -42,8 +42,8 @@ def matched_pairs(
 
 
 def at_disagreement(one: Sequence[bool], other: Sequence[bool]) -> Test:
-    """Chi-squared over the cases that exactly one of two got right (paper 002, section 4.5)."""
-    stats = scipy_stats()
+    """Chi-squared over the cases that exactly one method got right (paper 002, section 4.5)."""
+    stats = import_extra("scipy.stats")
     only_one = sum(a and not b for a, b in zip(one, other, strict=True))
     only_other = sum(b and not a for a, b in zip(one, other, strict=True))
     n = only_one + only_other
@@ -53,7 +53,7 @@ def at_disagreement(one: Sequence[bool], other: Sequence[bool]) -> Test:
     return Test(float(found.statistic), float(found.pvalue), n)
 
 
-def compare(one: Run, other: Run) -> dict[str, float | int]:
+def compare(one: OnlineRun, other: OnlineRun) -> dict[str, float | int]:
     """Two methods in the same order of the same set: is the first one better?
 
     The t-test matches clusters by their share of wrong decisions; chi-squared takes the documents
@@ -75,7 +75,7 @@ def compare(one: Run, other: Run) -> dict[str, float | int]:
     }
 
 
-def _wrong_shares(run: Run) -> dict[str, float]:
+def _wrong_shares(run: OnlineRun) -> dict[str, float]:
     shares = {}
     for name, s in run.by_cluster().items():
         shares[name] = (s.fp + s.fn) / (s.tp + s.fp + s.tn + s.fn)
@@ -89,7 +89,7 @@ def f1_interval(parts: Mapping[str, Score], *, seed: int = 0) -> tuple[float, fl
     scores = [s for s in parts.values() if s.tp + s.fp + s.fn]
     if len(scores) < 2:
         return (0.0, 1.0)
-    stats = scipy_stats()
+    stats = import_extra("scipy.stats")
     tp, fp, fn = (np.array([getattr(s, n) for s in scores]) for n in ("tp", "fp", "fn"))
 
     def f1(tp: Any, fp: Any, fn: Any, axis: int = -1) -> Any:

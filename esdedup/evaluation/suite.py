@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from esdedup.errors import InputError
-from esdedup.evaluation.baselines import Baseline, at
-from esdedup.evaluation.detectors import Detector, Ours
+from esdedup.evaluation.baselines import Baseline, with_threshold
+from esdedup.evaluation.detectors import EvaluatedMethod, Ours
 from esdedup.evaluation.measures import summary
-from esdedup.evaluation.online import Arrival, Labels, Run, cluster_summary, run_online
+from esdedup.evaluation.online import Arrival, Labels, OnlineRun, cluster_summary, run_online
 from esdedup.evaluation.pairs import PairRun, pair_summary, run_pairs
 from esdedup.evaluation.report import Chapter, facts_of, online_mistakes, pair_mistakes
-from esdedup.evaluation.scurve import expected, measured
+from esdedup.evaluation.scurve import expected_curve, measure_candidates
 from esdedup.evaluation.sets import GoldSet, Kind
 from esdedup.evaluation.significance import compare, f1_interval, share_interval
 from esdedup.model import JSON
@@ -25,8 +25,8 @@ Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """How sets are run; without a protocol, online where there are clusters."""
+class EvaluationPlan:
+    """How sets are evaluated. Without a protocol: online if the set has clusters, else pairs."""
 
     protocol: Protocol | None = None
     order: Arrival = "original-first"
@@ -36,22 +36,22 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class EvaluationResult:
     """One method on one set: the row of the table, and what it was made from."""
 
-    detector: Detector
+    detector: EvaluatedMethod
     row: JSON
-    runs: Sequence[Run] = ()
+    runs: Sequence[OnlineRun] = ()
     pairs: PairRun | None = None
 
 
-def labels_for(folder: Path, plan: Plan) -> Kind:
+def labels_for(folder: Path, plan: EvaluationPlan) -> Kind:
     """Which labels to read where a set may have both: a broken file that is not needed is left."""
     needed: Kind = "pairs" if plan.protocol == "pairs" else "clusters"
     return needed if (folder / f"{needed}.csv").is_file() else "any"
 
 
-def protocol_for(gold: GoldSet, plan: Plan) -> Protocol:
+def protocol_for(gold: GoldSet, plan: EvaluationPlan) -> Protocol:
     if plan.protocol in ("online", "clusters") and not gold.cluster:
         raise InputError(
             f"{gold.name}: the {plan.protocol} protocol needs clusters.csv, or a pairs.csv that "
@@ -64,10 +64,10 @@ def protocol_for(gold: GoldSet, plan: Plan) -> Protocol:
 
 def evaluate(
     gold: GoldSet,
-    detector: Detector,
-    plan: Plan,
+    detector: EvaluatedMethod,
+    plan: EvaluationPlan,
     progress: Progress = lambda what, done, total: None,
-) -> Result:
+) -> EvaluationResult:
     protocol = protocol_for(gold, plan)
     chosen: JSON = {}
     if isinstance(detector, Baseline) and detector.swept:
@@ -90,15 +90,18 @@ def evaluate(
         low, high = f1_interval(runs[0].by_cluster())
         figures["f1_interval"] = [round(low, 4), round(high, 4)]
     row = {**about, "order": plan.order, **figures, **chosen}
-    return Result(detector, row, runs)
+    return EvaluationResult(detector, row, runs)
 
 
 def _runs(
-    gold: GoldSet, detector: Detector, plan: Plan, progress: Callable[[int, int], None]
-) -> list[Run]:
-    """One a seed; the orders without chance are the same for all of them."""
+    gold: GoldSet,
+    detector: EvaluatedMethod,
+    plan: EvaluationPlan,
+    progress: Callable[[int, int], None],
+) -> list[OnlineRun]:
+    """One run per seed. Orders without randomness are run once."""
 
-    def run(seed: int) -> Run:
+    def run(seed: int) -> OnlineRun:
         return run_online(
             gold, detector, order=plan.order, seed=seed, labels=plan.labels, progress=progress
         )
@@ -108,7 +111,9 @@ def _runs(
     return [run(seed) for seed in range(plan.seeds)]
 
 
-def _evaluate_pairs(gold: GoldSet, detector: Detector, plan: Plan, about: JSON) -> Result:
+def _evaluate_pairs(
+    gold: GoldSet, detector: EvaluatedMethod, plan: EvaluationPlan, about: JSON
+) -> EvaluationResult:
     run = run_pairs(gold, detector, labels=plan.labels)
     figures = pair_summary(run)
     if plan.with_statistics:
@@ -117,28 +122,28 @@ def _evaluate_pairs(gold: GoldSet, detector: Detector, plan: Plan, about: JSON) 
         figures["false_positive_interval"] = [round(low, 6), round(high, 6)]
         if (correlation := run.spearman()) is not None:
             figures["spearman"] = round(correlation, 4)
-    return Result(detector, {**about, **figures}, pairs=run)
+    return EvaluationResult(detector, {**about, **figures}, pairs=run)
 
 
 def _best(
-    gold: GoldSet, detector: Baseline, plan: Plan, protocol: Protocol
+    gold: GoldSet, detector: Baseline, plan: EvaluationPlan, protocol: Protocol
 ) -> tuple[Baseline, float]:
     """The threshold with the highest F1 on this very set (the first order): an upper bound."""
 
     def f1(threshold: float) -> float:
-        one = at(detector, threshold)
+        one = with_threshold(detector, threshold)
         if protocol == "pairs":
             return run_pairs(gold, one, labels=plan.labels).score.f1
         return run_online(gold, one, order=plan.order, labels=plan.labels).score.f1
 
     best = max(detector.swept, key=f1)
-    return at(detector, best), abs(best)
+    return with_threshold(detector, best), abs(best)
 
 
 def without_update_rules(
-    gold: GoldSet, result: Result, plan: Plan, progress: Progress
-) -> Result | None:
-    """The same online run without them, where there are any."""
+    gold: GoldSet, result: EvaluationResult, plan: EvaluationPlan, progress: Progress
+) -> EvaluationResult | None:
+    """The same online run with the update rules off; None if they are off already."""
     detector = result.detector
     if not isinstance(detector, Ours) or not detector.has_update_rules:
         return None
@@ -147,7 +152,7 @@ def without_update_rules(
     return evaluate(gold, detector.without_update_rules(), plan, progress)
 
 
-def comparisons(results: Sequence[Result]) -> list[JSON]:
+def comparisons(results: Sequence[EvaluationResult]) -> list[JSON]:
     """Every method against every other that is worse than it, in the first order."""
     ranked = sorted((r for r in results if r.runs), key=lambda r: -r.row["f1"])
     return [
@@ -161,14 +166,14 @@ def comparisons(results: Sequence[Result]) -> list[JSON]:
     ]
 
 
-def chapter(gold: GoldSet, results: Sequence[Result], plan: Plan) -> Chapter:
+def chapter(gold: GoldSet, results: Sequence[EvaluationResult], plan: EvaluationPlan) -> Chapter:
     """Everything the page shows about one set."""
     curves = {r.row["method"]: _pairs_of(gold, r, plan).curve() for r in results}
     ours = next((r.detector for r in results if isinstance(r.detector, Ours)), None)
     s_curve = None
     if ours is not None and "sketch" in ours.settings.methods:
         items = [gold.items[i] for i in sorted(gold.cluster or gold.items)]
-        s_curve = (measured(items, ours.settings), expected(ours.settings))
+        s_curve = (measure_candidates(items, ours.settings), expected_curve(ours.settings))
     mistakes: dict[str, Any] = {}
     for r in results:
         found = online_mistakes(gold, r.runs[0]) if r.runs else None
@@ -186,7 +191,7 @@ def chapter(gold: GoldSet, results: Sequence[Result], plan: Plan) -> Chapter:
     )
 
 
-def _pairs_of(gold: GoldSet, result: Result, plan: Plan) -> PairRun:
+def _pairs_of(gold: GoldSet, result: EvaluationResult, plan: EvaluationPlan) -> PairRun:
     if result.pairs is not None:
         return result.pairs
     by_cluster = replace(gold, pairs=(), is_closed=False) if gold.cluster else gold

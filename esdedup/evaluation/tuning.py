@@ -21,7 +21,7 @@ from functools import cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Annotated, Any
 
 from esdedup.errors import InputError, SettingsError
 from esdedup.evaluation.cache import extractor_version, folder_of_cache
@@ -29,6 +29,8 @@ from esdedup.evaluation.detectors import ALIASES, Ours
 from esdedup.evaluation.measures import Score
 from esdedup.evaluation.online import Arrival, run_online
 from esdedup.evaluation.sets import GoldSet, Source, load
+from esdedup.model.batching import batched
+from esdedup.model.json_form import JsonField, Result
 from esdedup.settings import Settings
 
 Values = dict[str, Any]
@@ -108,7 +110,7 @@ class Task:
     seed: int
 
     def key(self) -> str:
-        """Of everything the result depends on, our own code included."""
+        """A hash of everything the result depends on, our own code included."""
         what = json.dumps(
             [
                 digest_of_set(self.folder),
@@ -125,7 +127,7 @@ class Task:
 
 
 def digest_of_set(folder: Path) -> str:
-    """Of the labels and the documents: a figure belongs to one edition of a set."""
+    """A hash of labels and documents: a figure belongs to one edition of a set."""
     names = ("clusters.csv", "pairs.csv", "html.tar.gz", "docs.jsonl.gz", "docs.jsonl")
     parts = [(folder / name).read_bytes() for name in names if (folder / name).is_file()]
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
@@ -133,7 +135,7 @@ def digest_of_set(folder: Path) -> str:
 
 @cache
 def code_version() -> str:
-    """Of all our own code: a result made by other code is no result."""
+    """A hash of the package: results of other code do not count."""
     package = Path(__file__).parents[1]
     whole = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
@@ -142,13 +144,13 @@ def code_version() -> str:
 
 
 @cache
-def _loaded(folder: Path, source: Source | None) -> GoldSet:
+def _load_clusters(folder: Path, source: Source | None) -> GoldSet:
     return load(folder, Settings(), source=source, labels="clusters")
 
 
 def run_task(task: Task) -> ByCluster:
-    """What a worker process does; its sets stay loaded from one task to the next."""
-    gold = _loaded(task.folder, task.source)
+    """Replay one combination. Runs in worker processes, whose sets stay loaded."""
+    gold = _load_clusters(task.folder, task.source)
     detector = Ours(task.settings, task.settings.preset)
     run = run_online(gold, detector, order=task.order, seed=task.seed)
     return {f"{gold.name}/{name}": score for name, score in run.by_cluster().items()}
@@ -169,7 +171,7 @@ def run_all(
     if missing:
         results.parent.mkdir(parents=True, exist_ok=True)
         with results.open("a", encoding="utf-8") as out:
-            for key, found in _computed(missing, workers):
+            for key, found in _run_tasks(missing, workers):
                 known[key] = found
                 out.write(json.dumps({"key": key, "clusters": _frozen(found)}) + "\n")
                 out.flush()
@@ -177,7 +179,7 @@ def run_all(
     return [known[key] for key in keys]
 
 
-def _computed(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, ByCluster]]:
+def _run_tasks(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, ByCluster]]:
     if workers <= 1:
         for key, task in tasks.items():
             yield key, run_task(task)
@@ -195,7 +197,7 @@ def _computed(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, By
 
 
 def _follow_the_parent() -> None:
-    """Leave Ctrl-C to it, and end with it: a worker of a killed process would wait for ever."""
+    """Ignore Ctrl-C, which the parent handles, and exit with it: it may be killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_the_parent, daemon=True).start()
 
@@ -226,15 +228,24 @@ def _read(file: Path) -> Iterator[tuple[str, ByCluster]]:
 # --- choosing ----------------------------------------------------------------------------------
 
 
+def _figures(score: Score) -> dict[str, float]:
+    return {name: round(getattr(score, name), 4) for name in ("precision", "recall", "f1")}
+
+
+def _rows(table: Sequence[tuple[Values, Score]]) -> list[Values]:
+    return [{**values, **_figures(score)} for values, score in table]
+
+
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(Result):
     """The best combination of all, and what choosing this way is worth on clusters not seen."""
 
     values: Values
-    in_sample: Score
-    cross_validated: Score
+    in_sample: Annotated[Score, JsonField(convert=_figures)]
+    cross_validated: Annotated[Score, JsonField(convert=_figures)]
     by_fold: tuple[Values, ...]
-    table: tuple[tuple[Values, Score], ...]  # every combination over all clusters, best first
+    # Every combination over all clusters, best first.
+    table: Annotated[tuple[tuple[Values, Score], ...], JsonField(convert=_rows)]
 
 
 def choose(grid: Sequence[Values], results: Sequence[ByCluster], *, folds: int, seed: int) -> Tuned:
@@ -293,7 +304,7 @@ def tune(
         workers=workers or os.cpu_count() or 1,
         progress=progress,
     )
-    added = [add_up(results[i : i + len(each)]) for i in range(0, len(tasks), len(each))]
+    added = [add_up(part) for part in batched(results, len(each))]
     return choose(grid, added, folds=folds, seed=0)
 
 

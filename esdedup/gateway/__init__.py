@@ -1,7 +1,7 @@
 """The gateway: the REST API of Elasticsearch and OpenSearch, in front of a cluster.
 
-`routes`, `bulk`, `folding`, `jsontext`, `enriching` are pure; `http` and `upstream` speak HTTP;
-`tenants` sends our own requests with the caller's credentials; `session` and `session_manager`
-detect and reconcile;
-`writes`, `reads` and `server` put it together.
+`routes`, `bulk`, `bulk_split`, `folding`, `jsontext` and `enriching` are pure functions. `http`
+parses messages, `connection`, `clients` and `upstream` hold the connections, `forward` forwards
+what is not ours. `tenants` sends our own requests with the credentials of a tenant; `session` and
+`session_manager` decide and reconcile. `writes`, `reads` and `server` put it together.
 """

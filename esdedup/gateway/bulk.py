@@ -152,7 +152,7 @@ def with_dedup(text: bytes, source: JSON, dedup: bytes) -> bytes:
     """A document with our object; one it had is taken out. All else is not touched."""
     if "dedup" in source:
         written = text.decode()
-        text = jsontext.without(written, jsontext.members(written), "dedup").encode()
+        text = jsontext.remove_members(written, jsontext.members(written), "dedup").encode()
         source = {k: v for k, v in source.items() if k != "dedup"}
     return jsontext.with_last(text, "dedup", dedup, is_empty=not source)
 
@@ -163,36 +163,40 @@ def update_with_dedup(text: bytes, part: Literal["doc", "upsert"], dedup: bytes)
     found = {m.name: m for m in jsontext.members(written)}[part]
     inner = written[found.at : found.end].encode()
     new = with_dedup(inner, found.value, dedup).decode()
-    return jsontext.replaced(written, [(found.at, found.end, new)]).encode()
+    return jsontext.replace_pieces(written, [(found.at, found.end, new)]).encode()
 
 
-def merged(source: Mapping[str, Any], doc: Mapping[str, Any]) -> JSON:
+def merge_update(source: Mapping[str, Any], doc: Mapping[str, Any]) -> JSON:
     """As the engines merge a partial update: objects by name, all else replaced."""
     out = dict(source)
     for name, value in doc.items():
         old = out.get(name)
         out[name] = (
-            merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+            merge_update(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
         )
     return out
 
 
-def operations_done(answer: bytes) -> int | None:
-    """How many writes a bulk answer tells of; None where it does not tell, or of a failure."""
-    parsed = json_object(answer)
-    items = parsed.get("items") if parsed else None
+def parse_answer(body: bytes) -> JSON | None:
+    """The answer to a write; its items are decoded one at a time, so other threads have turns."""
+    try:
+        text = body.decode("utf-8", "surrogatepass")
+        found = jsontext.members(text, 0, {"items": jsontext.array_reader()})
+    except (ValueError, RecursionError):
+        return None
+    answer = {m.name: m.value for m in found}
+    if isinstance(answer.get("items"), list):
+        answer["items"] = [value for value, _, _ in answer["items"]]
+    return answer
+
+
+def results_of(answer: JSON) -> list[JSON] | None:
+    """What became of each action of a bulk; None where the answer does not tell."""
+    items = answer.get("items")
     if not isinstance(items, list):
         return None
-    done = 0
-    for item in items:
-        results = list(item.values()) if isinstance(item, dict) else []
-        if len(results) != 1 or not isinstance(results[0], dict):
-            return None
-        count = operation_done(results[0])
-        if count is None:
-            return None
-        done += count
-    return done
+    results = [value for item in items if isinstance(item, dict) for value in item.values()]
+    return results if all(isinstance(result, dict) for result in results) else None
 
 
 def operation_done(result: Mapping[str, Any]) -> int | None:

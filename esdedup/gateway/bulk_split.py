@@ -24,7 +24,7 @@ _PARAMETERS = frozenset({"timeout", "wait_for_active_shards"})
 _META = frozenset({"_index", "_id"})
 
 
-def divided(bulk: Bulk) -> list[Bulk]:
+def divide(bulk: Bulk) -> list[Bulk]:
     """Parts of about the same length; one, where it is short."""
     operations = bulk.operations
     total = len(operations)
@@ -71,7 +71,7 @@ def _are_distinct(operations: Sequence[Operation]) -> bool:
     return len(set(named)) == len(named)
 
 
-def joined(answers: Sequence[JSON]) -> JSON:
+def join(answers: Sequence[JSON]) -> JSON:
     """The answers to all parts as one."""
     items = [item for answer in answers for item in answer["items"]]
     took = {
@@ -88,20 +88,20 @@ def is_answer(said: JSON | None) -> bool:
     return said is not None and isinstance(said.get("items"), list) and "errors" in said
 
 
-def answered(part: Bulk | None, status: int, said: JSON | None) -> JSON:
+def part_answer(part: Bulk | None, status: int, said: JSON | None) -> JSON:
     """What the cluster said of a part, or of each of its items that it refused the part."""
     if said is not None and is_answer(said):
         return said
     error = (said or {}).get("error") or {"type": "esdedup_gateway_exception"}
-    return _refused(part, max(status, 500) if status < 300 else status, error)
+    return _refuse_all(part, max(status, 500) if status < 300 else status, error)
 
 
-def lost(part: Bulk | None, reason: str) -> JSON:
+def lost_answer(part: Bulk | None, reason: str) -> JSON:
     """Of a part whose answer did not come: whether it was written nobody knows."""
-    return _refused(part, 502, {"type": "esdedup_gateway_exception", "reason": reason})
+    return _refuse_all(part, 502, {"type": "esdedup_gateway_exception", "reason": reason})
 
 
-def _refused(part: Bulk | None, status: int, error: Any) -> JSON:
+def _refuse_all(part: Bulk | None, status: int, error: Any) -> JSON:
     items = [
         {op.verb: {"_index": op.index, "_id": op.id, "status": status, "error": error}}
         for op in (part.operations if part else ())

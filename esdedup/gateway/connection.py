@@ -1,13 +1,13 @@
-"""One connection, of a caller or to the cluster: what came and was not read yet, within bounds.
+"""One connection, of a client or to the cluster: bytes that came and were not read yet, bounded.
 
-In place of asyncio's streams: a timer and several objects for each read cost more than the rest of
-a request that only passes. What is there already is read without waiting, and deadlines are kept
-by one clock for all connections, which calls `expire`.
+In place of asyncio's streams, which need a timer for each deadline and do not tell when a client
+goes away: deadlines are checked by one clock for all connections, which calls `expire`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from asyncio import IncompleteReadError
 from typing import cast
 
@@ -15,22 +15,25 @@ BUFFER = 256 * 1024
 
 
 class TooLong(Exception):
-    """What was read for did not come within its bound."""
+    """The end of what is read did not come within its bound."""
 
 
-class Wire(asyncio.Protocol):
-    """Read and written by one task at a time each."""
+class HttpConnection(asyncio.Protocol):
+    """Read by one task at a time, and written by one."""
 
     transport: asyncio.Transport
 
-    def __init__(self) -> None:
+    def __init__(self, write_seconds: float | None = None) -> None:
+        """`write_seconds`: how long the other side may take nothing of what is written."""
         self._loop = asyncio.get_running_loop()
-        self.deadline = 0.0  # for whoever waits to read, by the monotonic clock; 0 is none
-        # What came in one piece stays that piece as long as all of it is taken at once.
-        self.held: bytes | bytearray = b""
-        self._searched = 0  # of what is held, by the search that goes on
+        # By the monotonic clock; 0 is none.
+        self.read_deadline = 0.0
+        self._write_deadline = 0.0
+        self._write_seconds = write_seconds
+        self._unread = bytearray()
+        self._searched = 0  # bytes of `_unread` in which the mark is not
         self._is_paused = False
-        self.is_full = False
+        self._is_full = False
         self._has_ended = False
         self._error: ConnectionError | None = None
         self._coming: asyncio.Future[None] | None = None
@@ -42,20 +45,14 @@ class Wire(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)  # uvloop's is one by its shape only
 
     def data_received(self, data: bytes) -> None:
-        if not self.held:
-            self.held = data
-        elif isinstance(self.held, bytearray):
-            self.held += data
-        else:
-            self.held = bytearray(self.held) + data
-        if self._coming is not None:
-            _wake(self._coming)
-        if len(self.held) > 2 * BUFFER and not self._is_paused:
+        self._unread += data
+        _wake(self._coming)
+        if len(self._unread) > 2 * BUFFER and not self._is_paused:
             self._is_paused = True
             self.transport.pause_reading()
 
     def eof_received(self) -> bool:
-        return False  # nobody is talked to who does not listen any more
+        return False  # nobody is answered who does not listen any more
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._has_ended = True
@@ -65,80 +62,67 @@ class Wire(asyncio.Protocol):
         _wake(self._room)
 
     def pause_writing(self) -> None:
-        self.is_full = True
+        self._is_full = True
 
     def resume_writing(self) -> None:
-        self.is_full = False
+        self._is_full = False
+        if not self.transport.is_closing():
+            self._write_deadline = 0.0
         _wake(self._room)
+
+    def expire(self, now: float) -> None:
+        """Called every second: whoever waits to read gets a TimeoutError, a connection that takes
+        nothing ends."""
+        if self._write_deadline and now > self._write_deadline:
+            self.abort()
+        if self.read_deadline and now > self.read_deadline:
+            self.read_deadline = 0.0
+            if self._coming is not None and not self._coming.done():
+                self._coming.set_exception(TimeoutError())
 
     # --- reading -----------------------------------------------------------------------------
 
     @property
-    def unread(self) -> int:
-        return len(self.held)
+    def has_unread(self) -> bool:
+        return bool(self._unread)
 
-    def ends_with(self, mark: bytes) -> bool:
-        return self.held.endswith(mark)
-
-    def taken_until(self, mark: bytes, most: int = BUFFER) -> bytes | None:
-        """Up to and with the mark, None as long as it is not there; see `until`."""
-        at = self.held.find(mark, self._searched, most)
-        if at >= 0:
-            return self.take(at + len(mark))
-        if len(self.held) >= most:
-            raise TooLong
-        self._searched = max(0, len(self.held) - len(mark) + 1)
-        return None
-
-    def expire(self) -> None:
-        """Whoever waits to read gets a TimeoutError."""
-        if self._coming is not None and not self._coming.done():
-            self._coming.set_exception(TimeoutError())
-
-    async def until(self, mark: bytes, most: int = BUFFER) -> bytes:
+    async def read_until(self, mark: bytes, most: int = BUFFER) -> bytes:
         """Up to and with the mark; TooLong where it is not among the first `most` bytes."""
-        while (found := self.taken_until(mark, most)) is None:
-            await self.more()
-        return found
+        while (at := self._unread.find(mark, self._searched, most)) < 0:
+            if len(self._unread) >= most:
+                raise TooLong
+            self._searched = max(0, len(self._unread) - len(mark) + 1)
+            await self._wait_for_data()
+        return self._take(at + len(mark))
 
-    async def exactly(self, size: int) -> bytes:
-        """At most BUFFER, which is what is held."""
-        while len(self.held) < size:
-            await self.more()
-        return self.take(size)
+    async def read_exactly(self, size: int) -> bytes:
+        """At most BUFFER bytes: no more are held."""
+        while len(self._unread) < size:
+            await self._wait_for_data()
+        return self._take(size)
 
     async def read(self, most: int = BUFFER) -> bytes:
-        """What is there, waiting for the first byte; nothing after the end."""
-        while not self.held:
+        """What came, waiting for the first byte; nothing after the end."""
+        while not self._unread:
             if self._has_ended and self._error is None:
                 return b""
-            await self.more()
-        return self.take(min(most, len(self.held)))
+            await self._wait_for_data()
+        return self._take(min(most, len(self._unread)))
 
-    def take(self, size: int) -> bytes:
-        held = self.held
-        out = bytes(held) if size == len(held) else bytes(memoryview(held)[:size])
-        self.skip(size)
-        return out
-
-    def skip(self, size: int) -> None:
-        """As if it had been taken."""
+    def _take(self, size: int) -> bytes:
         self._searched = 0
-        if size == len(self.held):
-            self.held = b""
-        elif isinstance(self.held, bytearray):
-            del self.held[:size]
-        else:
-            self.held = bytearray(memoryview(self.held)[size:])
-        if self._is_paused and len(self.held) <= BUFFER:
+        out = bytes(memoryview(self._unread)[:size])
+        del self._unread[:size]
+        if self._is_paused and len(self._unread) <= BUFFER:
             self._is_paused = False
             self.transport.resume_reading()
+        return out
 
-    async def more(self) -> None:
+    async def _wait_for_data(self) -> None:
         if self._error is not None:
             raise self._error
         if self._has_ended:
-            raise IncompleteReadError(bytes(self.held), None)
+            raise IncompleteReadError(bytes(self._unread), None)
         self._coming = self._loop.create_future()
         try:
             await self._coming
@@ -152,18 +136,29 @@ class Wire(asyncio.Protocol):
 
     async def drain(self) -> None:
         """Wait while the other side does not take what was written."""
-        while self.is_full and not self._has_ended:
+        while self._is_full and not self._has_ended:
+            self._limit_writing()
             self._room = self._loop.create_future()
             await self._room
         if self._has_ended:
             raise self._error or ConnectionResetError("the connection is closed")
+
+    def _limit_writing(self) -> None:
+        if self._write_seconds is not None:
+            self._write_deadline = time.monotonic() + self._write_seconds
 
     @property
     def is_closing(self) -> bool:
         return self._has_ended or self.transport.is_closing()
 
     def close(self) -> None:
+        """Send what was written, then close."""
+        self._limit_writing()
         self.transport.close()
+
+    def abort(self) -> None:
+        """Close at once: nobody waits for what is left."""
+        self.transport.abort()
 
 
 def _wake(waiter: asyncio.Future[None] | None) -> None:

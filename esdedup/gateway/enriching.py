@@ -14,14 +14,14 @@ from typing import Literal
 from esdedup.clustering.records import RecordBuilder
 from esdedup.gateway import bulk
 from esdedup.gateway.bulk import Operation
-from esdedup.ingest.readers.dates import moment
+from esdedup.ingest.readers.dates import parse_date
 from esdedup.ingest.readers.records import FieldMap, to_document
 from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Document, Failure, iso
-from esdedup.model.encoding import encoded
+from esdedup.model.encoding import encode_json
 from esdedup.model.methods import key_fields
 from esdedup.stores import Record
-from esdedup.stores.cluster import requests as bodies
+from esdedup.stores.cluster.requests import documents as document_requests
 
 # What of an article its signature and its place in the order are made from.
 _SIGNED = ("title", "text", "lang", "published", "html")
@@ -55,7 +55,7 @@ def wants_reading(operation: Operation) -> bool:
     return operation.id is not None and operation.verb != "create"
 
 
-def planned(
+def plan_batch(
     operations: Sequence[Operation], there: Mapping[tuple[str, str], JSON], names: FieldMap
 ) -> Plan:
     """`there`: (index, id) -> the document as a hit, of those that exist."""
@@ -90,11 +90,11 @@ def _draft(
     if operation.id is None:
         return None
     if hit is None:
-        return _upserted(operation, operation.id, source, names)
-    return _updated(operation, operation.id, source, hit, old, names)
+        return _draft_upsert(operation, operation.id, source, names)
+    return _draft_update(operation, operation.id, source, hit, old, names)
 
 
-def _upserted(operation: Operation, id_: str, source: JSON, names: FieldMap) -> Draft | None:
+def _draft_upsert(operation: Operation, id_: str, source: JSON, names: FieldMap) -> Draft | None:
     """Nothing is there: what the update makes."""
     doc, upsert = source.get("doc"), source.get("upsert")
     if isinstance(doc, dict) and source.get("doc_as_upsert") is True:
@@ -104,14 +104,14 @@ def _upserted(operation: Operation, id_: str, source: JSON, names: FieldMap) -> 
     return None
 
 
-def _updated(
+def _draft_update(
     operation: Operation, id_: str, source: JSON, hit: JSON, old: Record | None, names: FieldMap
 ) -> Draft | None:
     doc = source.get("doc")
     if not isinstance(doc, dict) or "script" in source:
         return None  # verified after the write
     now: JSON = hit.get("_source", {})
-    after_source = bulk.merged(now, doc)
+    after_source = bulk.merge_update(now, doc)
     after = document(after_source, id_, names)
     if old is not None and "dedup" not in doc and _is_same(document(now, id_, names), after):
         return None  # a change beside the article; and one that changes nothing stays a noop
@@ -135,7 +135,7 @@ def old_record(hit: JSON) -> Record | None:
     dedup = hit.get("_source", {}).get("dedup")
     if not isinstance(dedup, dict) or not {"group", "moment", "first_seen"} <= set(dedup):
         return None
-    return bodies.record_from(hit["_id"], {"dedup": dedup}, None)
+    return document_requests.record_from(hit["_id"], {"dedup": dedup}, None)
 
 
 def record_of(
@@ -146,7 +146,7 @@ def record_of(
         (record,) = builder.build([signed], {draft.id: draft.old} if draft.old else {})
         return record
     own = {k: v for k, v in draft.source.items() if k != "dedup"}
-    document = Document(draft.id, published=moment(names.take(own, "published")))
+    document = Document(draft.id, published=parse_date(names.take(own, "published")))
     first_seen = draft.old.first_seen if draft.old else None
     return builder.build_unprocessed(document, first_seen, signed.reason)
 
@@ -159,11 +159,11 @@ def changed_lines(
     out: dict[int, bytes] = {}
     for draft, record in zip(drafts, records, strict=True):
         operation = draft.operation
-        fields = bodies.dedup_fields(record, now)
+        fields = document_requests.dedup_fields(record, now)
         if draft.part == "doc" and draft.old is not None:
             # A partial update merges: what is not named stays.
             fields = {**dict.fromkeys([*key_fields().values(), "kept"]), **fields}
-        dedup = encoded(fields)
+        dedup = encode_json(fields)
         if draft.part == "whole":
             source = operation.source or {}
             out[operation.source_line] = bulk.with_dedup(operation.text, source, dedup)

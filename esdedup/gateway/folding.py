@@ -10,7 +10,7 @@ filter     copies are left out by a filter; nothing of the answer has to be chan
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ from esdedup.stores.cluster import search_requests as requests
 
 Fold = Literal["off", "group", "story", "canonical"]
 FOLDS: tuple[Fold, ...] = ("off", "group", "story", "canonical")
-How = Literal["collapse", "filter"]
+Means = Literal["collapse", "filter"]
 
 # The name of the aggregation we add; with typed_keys it comes back as filter#esdedup_fold.
 COUNT = "esdedup_fold"
@@ -53,7 +53,7 @@ def by_of(fold: Fold) -> By:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SearchCall:
     """A search of which everything stands in its body: a `q` or `source` of the address too."""
 
     body: JSON
@@ -63,26 +63,26 @@ class Asked:
         return next((v for k, v in reversed(self.pairs) if k == name), None)
 
 
-def asked(body: bytes, pairs: Sequence[tuple[str, str]]) -> Asked:
+def parse_search(body: bytes, pairs: Sequence[tuple[str, str]]) -> SearchCall:
     """QueryError where the body is no search."""
     given = dict(pairs)
     text = body.strip() or given.get("source", "").encode("utf-8", "surrogateescape")
-    checked = search_of(_loaded(text) if text else {}).body
+    checked = check_search(_load(text) if text else {}).body
     dropped = {"source", "source_content_type"}
     if "q" in given:
         query = {"query": given["q"]}
         query |= {ours: given[name] for name, ours in _QUERY_STRING.items() if name in given}
         checked["query"] = {"query_string": query}
         dropped |= {"q", *_QUERY_STRING}
-    return Asked(checked, tuple((k, v) for k, v in pairs if k not in dropped))
+    return SearchCall(checked, tuple((k, v) for k, v in pairs if k not in dropped))
 
 
-def search_of(value: Any) -> Asked:
+def check_search(value: Any) -> SearchCall:
     """One of which nothing stands in an address; QueryError where it is none."""
-    return Asked(requests.checked(value), ())
+    return SearchCall(requests.check_body(value), ())
 
 
-def _loaded(text: bytes) -> Any:
+def _load(text: bytes) -> Any:
     if has_many_values(text):
         raise QueryError(f"the search has more than {MOST_VALUES:,} values")
     try:
@@ -91,7 +91,7 @@ def _loaded(text: bytes) -> Any:
         raise QueryError("the search is no JSON") from error
 
 
-def how(search: Asked, fold: Fold, product: str, *, is_json: bool) -> How:
+def choose_means(search: SearchCall, fold: Fold, product: str, *, is_json: bool) -> Means:
     """Collapse where it is possible. From cursors it is not, and the first page of one must show
     the same as the next: a scroll, a point in time and search_after are filtered all along."""
     if fold == "canonical" or not is_json or search.value("scroll") is not None:
@@ -101,12 +101,12 @@ def how(search: Asked, fold: Fold, product: str, *, is_json: bool) -> How:
     return "collapse"
 
 
-def folded(body: JSON, fold: Fold, how_: How) -> JSON:
+def fold_search(body: JSON, fold: Fold, means: Means) -> JSON:
     by = by_of(fold)
-    if how_ == "filter":
+    if means == "filter":
         return requests.with_filter(body, requests.canonical_filter(by))
     name = "aggregations" if "aggregations" in body else "aggs"
-    out = requests.collapsed(body, by)
+    out = requests.with_collapse(body, by)
     out[name] = {**body.get(name, {}), COUNT: _count(body, by)}
     return out
 
@@ -130,69 +130,78 @@ def filter_path_for(value: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What the count in an answer told."""
+class StoryCount:
+    """What our count in an answer tells."""
 
     stories: int
     ungrouped: int
 
 
-def counted(answer: Mapping[str, Any]) -> Counted | None:
-    """None where the answer has no count: an error, most of the time."""
-    found = answer.get("aggregations")
-    for name, value in found.items() if isinstance(found, dict) else ():
-        if name.rpartition("#")[2] == COUNT:
-            inner = {key.rpartition("#")[2]: v for key, v in value.items() if "#" in key} | value
-            ungrouped = int(inner["ungrouped"]["doc_count"])
-            stories = min(int(inner["stories"]["value"]) + ungrouped, int(value["doc_count"]))
-            return Counted(stories, ungrouped)
-    return None
+# Answers are read one hit and one aggregation at a time: decoding all of a long one in one step
+# would keep every other request waiting.
+_ANSWER = {
+    "hits": jsontext.object_reader({"hits": jsontext.array_reader(is_kept=False)}),
+    "aggregations": jsontext.object_reader(),
+}
+_ANSWERS = {"responses": jsontext.array_reader(jsontext.object_reader(_ANSWER))}
 
 
-def shown(text: str, wants_total: bool = True, start: int = 0, end: int | None = None) -> str:
-    """The answer with the number of stories as its total, and without our count.
+def restore(text: str, *, wants_total: bool = True) -> tuple[StoryCount | None, str]:
+    """Our count in the answer to a collapsed search, None where it has none (an error, mostly);
+    and the answer with the number of stories as its total, without our count.
 
     `wants_total` is False where a `filter_path` of the caller leaves the total out.
     """
-    text = text[start:end]
-    found = jsontext.members(text)
+    count, edits = _restore(jsontext.members(text, 0, _ANSWER), wants_total)
+    return count, jsontext.replace_pieces(text, edits)
+
+
+def _restore(
+    found: list[jsontext.JsonMember], wants_total: bool
+) -> tuple[StoryCount | None, list[jsontext.Edit]]:
     values = {m.name: m for m in found}
-    number = counted({name: m.value for name, m in values.items()})
-    if number is None:
-        return text
-    edits = [_aggregations_edit(text, values["aggregations"])]
-    if "hits" in values:
-        edits += _total_edits(text, values["hits"], number.stories, wants_total)
-    out = jsontext.replaced(text, [e for e in edits if e is not None])
-    for name in ("aggregations", "hits"):
-        again = jsontext.members(out)
-        if any(m.name == name and m.value == {} for m in again):
-            out = jsontext.without(out, again, name)
-    return out
-
-
-def _aggregations_edit(text: str, aggregations: jsontext.Member) -> tuple[int, int, str]:
-    inner = text[aggregations.at : aggregations.end]
-    found = jsontext.members(inner)
-    name = next(m.name for m in found if m.name.rpartition("#")[2] == COUNT)
-    return aggregations.at, aggregations.end, jsontext.without(inner, found, name)
-
-
-def _total_edits(
-    text: str, hits: jsontext.Member, stories: int, wants_total: bool
-) -> list[tuple[int, int, str]]:
-    inner = text[hits.at : hits.end]
-    found = jsontext.members(inner)
-    total = next((m for m in found if m.name == "total"), None)
-    if total is None:
-        return []
-    if not wants_total:
-        return [(hits.at, hits.end, jsontext.without(inner, found, "total"))]
-    if not isinstance(total.value, dict):  # rest_total_hits_as_int
-        new = str(stories)
+    count = _story_count(values)
+    if count is None:
+        return None, []
+    emptied: list[str] = []
+    edits: list[jsontext.Edit] = []
+    aggregations: list[jsontext.JsonMember] = values["aggregations"].value
+    ours = [m.name for m in aggregations if _is_ours(m.name)]
+    if len(ours) == len(aggregations):
+        emptied.append("aggregations")
     else:
-        new = json.dumps({"value": stories, "relation": "eq"}, separators=(",", ":"))
-    return [(hits.at + total.at, hits.at + total.end, new)]
+        edits += jsontext.removals(aggregations, *ours)
+    hits: list[jsontext.JsonMember] = values["hits"].value if "hits" in values else []
+    total = next((m for m in hits if m.name == "total"), None)
+    if total is not None and wants_total:
+        edits.append((total.at, total.end, _written_total(total.value, count.stories)))
+    elif total is not None and len(hits) > 1:
+        edits += jsontext.removals(hits, "total")
+    elif total is not None:
+        emptied.append("hits")
+    return count, edits + (jsontext.removals(found, *emptied) if emptied else [])
+
+
+def _is_ours(name: str) -> bool:
+    return name.rpartition("#")[2] == COUNT
+
+
+def _story_count(values: Mapping[str, jsontext.JsonMember]) -> StoryCount | None:
+    aggregations = values["aggregations"].value if "aggregations" in values else None
+    for member in aggregations if isinstance(aggregations, list) else ():
+        if _is_ours(member.name):
+            value = member.value
+            inner = {key.rpartition("#")[2]: v for key, v in value.items() if "#" in key} | value
+            ungrouped = int(inner["ungrouped"]["doc_count"])
+            stories = min(int(inner["stories"]["value"]) + ungrouped, int(value["doc_count"]))
+            return StoryCount(stories, ungrouped)
+    return None
+
+
+def _written_total(total: Any, stories: int) -> str:
+    if not isinstance(total, dict):  # rest_total_hits_as_int
+        return str(stories)
+    return json.dumps({"value": stories, "relation": "eq"}, separators=(",", ":"))
 
 
 def wants_total(filter_path: str | None) -> bool:
@@ -208,7 +217,7 @@ def wants_total(filter_path: str | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MsearchEntry:
     """One search of an _msearch: the line with its index, and the line with its body."""
 
     index: str
@@ -216,9 +225,9 @@ class Entry:
     body: JSON
 
 
-def entries(lines: Sequence[bytes], default_index: str, most: int) -> list[Entry]:
+def parse_msearch(lines: Sequence[bytes], default_index: str, most: int) -> list[MsearchEntry]:
     """QueryError where the body is no _msearch, TooMuch where it has more searches than `most`."""
-    found: list[Entry] = []
+    found: list[MsearchEntry] = []
     number = int(bool(lines) and not lines[0].strip())  # as the engines: a first blank line
     while number + 1 < len(lines):
         if not lines[number].strip() and not lines[number + 1].strip():
@@ -229,42 +238,48 @@ def entries(lines: Sequence[bytes], default_index: str, most: int) -> list[Entry
         index = header.get("index", default_index)
         index = ",".join(map(str, index)) if isinstance(index, list) else str(index)
         body = _object(lines[number + 1]) if lines[number + 1].strip() else {}
-        found.append(Entry(index or default_index, number + 1, body))
+        found.append(MsearchEntry(index or default_index, number + 1, body))
         number += 2
     return found
 
 
 def _object(line: bytes) -> JSON:
-    value = _loaded(line)
+    value = _load(line)
     if not isinstance(value, dict):
         raise QueryError("a line of the _msearch is no object")
     return value
 
 
-def responses_shown(text: str, folded_places: Container[int], *, wants_total: bool) -> str:
-    """An _msearch answer with the totals of the collapsed ones of its searches set right."""
-    top = next((m for m in jsontext.members(text) if m.name == "responses"), None)
-    if top is None:
-        return text
-    edits = [
-        (start, end, shown(text, wants_total, start, end))
-        for place, (value, start, end) in enumerate(jsontext.elements(text, top.at))
-        if place in folded_places and isinstance(value, dict)
-    ]
-    return jsontext.replaced(text, edits)
+@dataclass(frozen=True, slots=True)
+class OneAnswer:
+    """One of the answers to an _msearch: its status, our count, and the edits that restore it."""
+
+    status: Any
+    count: StoryCount | None
+    edits: list[jsontext.Edit]
+
+
+def read_answers(text: str, *, wants_total: bool) -> list[OneAnswer]:
+    """The answers to an _msearch, in their order; none where it was refused as a whole."""
+    top = next((m for m in jsontext.members(text, 0, _ANSWERS) if m.name == "responses"), None)
+    answers = []
+    for found, _, _ in top.value if top else ():
+        values = {m.name: m.value for m in found}
+        answers.append(OneAnswer(values.get("status"), *_restore(found, wants_total)))
+    return answers
 
 
 # --- counts ---------------------------------------------------------------------------------------
 
 
-def count_search(search: Asked, fold: Fold) -> Asked:
+def count_search(search: SearchCall, fold: Fold) -> SearchCall:
     """A `_count` as a search that counts stories."""
     body: JSON = {**search.body, "size": 0, "track_total_hits": True}
     if (least := search.value("min_score")) is not None:
         body["min_score"] = _number(least, "min_score")
     body["aggs"] = {COUNT: _count({}, by_of(fold))}
     pairs = tuple((k, v) for k, v in search.pairs if k not in _ONLY_COUNT)
-    return Asked(body, pairs)
+    return SearchCall(body, pairs)
 
 
 def _number(text: str, name: str) -> float:
@@ -276,8 +291,8 @@ def _number(text: str, name: str) -> float:
 
 def count_answer(text: str) -> str | None:
     """`{"count": …, "_shards": …}` from the answer of `count_search`; None from an error."""
-    found = {m.name: m for m in jsontext.members(text)}
-    number = counted({name: m.value for name, m in found.items()})
+    found = {m.name: m for m in jsontext.members(text, 0, _ANSWER)}
+    number = _story_count(found)
     if number is None:
         return None
     shards = found.get("_shards")

@@ -1,43 +1,38 @@
-"""HTTP/1.1 as far as a gateway needs it: heads read strictly, bodies by their declared length.
+"""HTTP/1.1 messages: httptools (llhttp) parses them, and what it leaves open is decided here.
 
-What two programs could read in two ways (a length beside chunks, two lengths, a name with a space,
-a line that ends in a bare newline) is refused: the gateway and the cluster must see one request
-where the caller sent one.
+The gateway and the cluster must see one request where the client sent one. So a message that two
+programs could read in two ways is refused: by llhttp, which is strict about line ends, lengths and
+folded headers, and here for other versions, transfer codings and targets.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Container, Iterable
+from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Literal, TypeVar
+from typing import Literal
 
-from esdedup.gateway.connection import BUFFER, TooLong, Wire
+from httptools import (
+    HttpParserError,
+    HttpParserUpgrade,
+    HttpRequestParser,
+    HttpResponseParser,
+)
+
+from esdedup.gateway.connection import BUFFER, HttpConnection
 
 Header = tuple[str, str]
 Headers = list[Header]
-
-_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_REQUEST = re.compile(rf"({_TOKEN}) ([\x21-\x7e\x80-\xff]+) HTTP/1\.([01])")
-_STATUS = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?")
-# All header lines at once: no part of it can match in two ways, so it takes one pass.
-_HEADERS = re.compile(rf"(?:{_TOKEN}:[^\x00-\x08\x0a-\x1f\x7f]*\r\n)*")
-_LENGTH = re.compile(r"[0-9]{1,18}")
-# As nearly everybody writes it: what else differs between the heads of a connection is little.
-_LENGTH_LINE = re.compile(rb"\r\n(([Cc]ontent-[Ll]ength): ([0-9]{1,18})\r\n)")
-_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?\r\n")
-
-# Of chunks that are there already, before other clients have a turn: a chunk has two, and costs
-# 25 µs.
-_LINES_AT_ONCE = 200
+Framing = Literal["none", "length", "chunked", "until_close"]
 
 MAX_HEAD = 64 * 1024
 MAX_HEADERS = 200
+# A chunk of one byte takes six and .5 µs: so much is parsed before other clients have a turn.
+_CHUNKS_AT_ONCE = 16 * 1024
 
-# Between two programs only, never handed on.
+# Meant for one connection only; never forwarded.
 HOP_BY_HOP = frozenset(
     {
         "connection", "keep-alive", "proxy-connection", "proxy-authenticate",
@@ -45,12 +40,12 @@ HOP_BY_HOP = frozenset(
     }
 )  # fmt: skip
 _NAMED_IN_CONNECTION = HOP_BY_HOP | {"close"}
-# Of a request, not for the cluster: where it went, and what was meant for us.
-_NOT_SENT = ("host", "expect", "x-esdedup-fold")
+# Of a request, those that are meant for the gateway as well.
+_NOT_FORWARDED = HOP_BY_HOP | {"host", "expect", "x-esdedup-fold"}
 
 
 class HttpError(Exception):
-    """A request that is refused here, with the status it is told."""
+    """A request that is refused, with the status of the answer."""
 
     def __init__(self, status: int, reason: str, kind: str = "esdedup_gateway_exception") -> None:
         super().__init__(reason)
@@ -63,190 +58,175 @@ class UpstreamError(Exception):
     """The cluster cannot be reached, or does not speak HTTP."""
 
 
-Framing = Literal["none", "length", "chunked", "until_close"]
+Kind = type[HttpRequestParser] | type[HttpResponseParser]
+_NO_CALLBACKS = object()
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
-    """The header lines of a message but for its length: many of a connection share the rest."""
-
-    headers: tuple[Header, ...]
-    lower: Mapping[str, str]  # last value of each name
-    passed: bytes  # the lines that are handed on
-    keeps_alive: tuple[bool, bool]  # in version 1.0 and in 1.1
-
-
-V = TypeVar("V")
+def _check(raw: bytes, kind: Kind) -> None:
+    """HttpError where llhttp refuses a head."""
+    try:
+        kind(_NO_CALLBACKS).feed_data(raw)
+    except HttpParserUpgrade:
+        pass  # offered, for example by `curl --http2`, and not taken
+    except HttpParserError as error:
+        raise HttpError(400, f"malformed HTTP: {error}") from error
 
 
-class Known(dict[bytes, V]):
-    """What was read on one connection, by its bytes, and is not read again.
+class ChunkParser:
+    """Reads a chunked body; `raw` is the head of its message."""
 
-    It ends with the connection: heads hold credentials.
-    """
+    def __init__(self, raw: bytes, kind: Kind) -> None:
+        self._body = bytearray()
+        self.is_complete = False
+        self.is_followed = False  # bytes of another message came in the same piece
+        self._native = kind(self)
+        self.feed(raw)
 
-    most = 64
-    longest = 4_096  # bytes of a key: heads arrive before anybody is authenticated
+    def feed(self, data: bytes) -> bytes:
+        """The part of the body that a piece has; HttpError where llhttp refuses it."""
+        try:
+            self._native.feed_data(data)
+        except HttpParserUpgrade:
+            pass
+        except HttpParserError as error:
+            if not self.is_complete:
+                raise HttpError(400, f"malformed HTTP: {error}") from error
+            self.is_followed = True
+        out = bytes(self._body)
+        self._body.clear()
+        return out
 
-    def add(self, key: bytes, value: V) -> None:
-        if len(key) > self.longest:
-            return
-        if len(self) >= self.most:
-            self.clear()
-        self[key] = value
+    # --- called by httptools -----------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self.is_followed = self.is_complete
+
+    def on_body(self, body: bytes) -> None:
+        if not self.is_complete:
+            self._body += body
+
+    def on_message_complete(self) -> None:
+        self.is_complete = True
 
 
 @dataclass(slots=True)
 class Head:
-    """The first lines of a request or an answer."""
+    """The first line and the headers of a request or an answer, and how its body is framed."""
 
-    fields: Fields
-    version: int  # 0 or 1
+    headers: Headers
+    values: dict[str, str]  # by lower-case name, the last one
+    keeps_alive: bool = True
+    is_old: bool = False  # version 1.0: it knows no chunks and keeps no connection by default
     method: str = ""
     target: str = ""
     status: int = 0
     reason: str = ""
     framing: Framing = "none"
     length: int = 0
-    length_line: bytes = b""  # as it came, where it was not read with the other fields
-    _start: bytes = b""
-
-    @property
-    def headers(self) -> Headers:
-        name, _, value = self.length_line.decode("latin-1").partition(": ")
-        own = [(name, value.rstrip("\r\n"))] if name else []
-        return [*self.fields.headers, *own]
-
-    @property
-    def passed(self) -> bytes:
-        """The lines that are handed on."""
-        return self.fields.passed + self.length_line
-
-    @property
-    def start(self) -> bytes:
-        """Of an answer as it is handed back: what comes before lines of ours and the empty one."""
-        if not self._start:
-            self._start = answer_start(self.status, self.reason) + self.passed
-        return self._start
+    chunks: ChunkParser | None = field(default=None, repr=False)
 
     def get(self, name: str) -> str:
-        return self.fields.lower.get(name, "")
+        return self.values.get(name, "")
 
     @property
-    def keeps_alive(self) -> bool:
-        return self.fields.keeps_alive[self.version]
+    def forwarded(self) -> Headers:
+        """The headers of a request that go to the cluster."""
+        return [(n, v) for n, v in self.headers if n.lower() not in _NOT_FORWARDED]
 
 
-def _tokens(value: str) -> list[str]:
-    return [token.strip().lower() for token in value.split(",") if token.strip()]
-
-
-def parse_request(raw: bytes, known: Known[Fields] | None = None) -> Head:
-    first, fields, length = _parse(raw, known, _NOT_SENT)
-    found = _REQUEST.fullmatch(first)
-    if found is None:
+def parse_request(raw: bytes) -> Head:
+    """HttpError where it is malformed, or could be read in two ways."""
+    first, head = _parse_head(raw, HttpRequestParser)
+    words = first.split(" ")
+    if len(words) != 3:  # llhttp takes several spaces between method and target
         raise HttpError(400, "malformed request line")
-    method, target, version = found[1], found[2], int(found[3])
-    if not target.startswith("/"):
-        raise HttpError(400, "only a path is taken as the target of a request")
-    lower = fields.lower
-    if "connection" in lower and not _NAMED_IN_CONNECTION.issuperset(_tokens(lower["connection"])):
-        # To have a header dropped that something in front of us relies on.
-        raise HttpError(400, "the Connection header names headers that are to be handed on")
-    if version == 1 and "host" not in lower:
+    head.method, head.target, head.is_old = words[0], words[1], _is_old(words[2])
+    if not head.target.startswith("/"):
+        raise HttpError(400, "the target of a request must be a path")
+    if "host" not in head.values and not head.is_old:
         raise HttpError(400, "one Host header is needed")
-    head = Head(fields, version, method, target)
-    _frame(head, length, default="none")
+    if len(head.values) < len(head.headers) and len(_values(head.headers, "host")) > 1:
+        raise HttpError(400, "one Host header is needed")
+    named = _set_keeping(head)
+    if not _NAMED_IN_CONNECTION.issuperset(named):
+        # To have a header dropped that something in front of us relies on.
+        raise HttpError(400, "the Connection header names headers that are to be forwarded")
+    _set_framing(head, raw, HttpRequestParser)
     return head
 
 
-def parse_answer(raw: bytes, method: str, known: Known[Fields] | None = None) -> Head:
+def parse_answer(raw: bytes, method: str) -> Head:
+    """UpstreamError where it is malformed; `method` is that of the request."""
     try:
-        first, fields, length = _parse(raw, known)
-        found = _status(first)
-        head = Head(fields, int(found[1]), status=int(found[2]), reason=found[3] or "")
-        _frame(head, length, default="until_close")
-        if method == "HEAD" or head.status in (204, 304) or head.status < 200:
-            head.framing, head.length = "none", 0  # whatever was said of it
+        first, head = _parse_head(raw, HttpResponseParser)
+        version, _, rest = first.partition(" ")
+        head.is_old, head.status, head.reason = _is_old(version), int(rest[:3]), rest[4:]
+        _set_keeping(head)
+        _set_framing(head, raw, HttpResponseParser)
     except HttpError as error:
         raise UpstreamError(f"the cluster's answer is no HTTP: {error.reason}") from error
+    if method == "HEAD" or head.status in (204, 304) or head.status < 200:
+        head.framing, head.length, head.chunks = "none", 0, None  # whatever its headers say
     return head
 
 
-def _status(line: str) -> re.Match[str]:
-    found = _STATUS.fullmatch(line)
-    if found is None:
-        raise HttpError(502, "malformed status line")
-    return found
+def _is_old(version: str) -> bool:
+    if version not in ("HTTP/1.0", "HTTP/1.1"):
+        raise HttpError(400, "malformed HTTP: neither version 1.0 nor 1.1")
+    return version == "HTTP/1.0"
 
 
-def _parse(
-    raw: bytes, known: Known[Fields] | None, dropped: Iterable[str] = ()
-) -> tuple[str, Fields, re.Match[bytes] | None]:
-    """The first line, the others as `known` has them or as they are read, and the length."""
-    end = raw.find(b"\r\n")
-    length = _LENGTH_LINE.search(raw, end)
-    if length is None:
-        lines = raw[end + 2 : -2]
-    else:
-        lines = raw[end + 2 : length.start(1)] + raw[length.end(1) : -2]
-    fields = known.get(lines) if known is not None else None
-    if fields is None:
-        fields = _fields(lines, dropped)
-        if known is not None:
-            known.add(lines, fields)
-    return raw[:end].decode("latin-1"), fields, length
-
-
-def _fields(raw: bytes, dropped: Iterable[str]) -> Fields:
-    text = raw.decode("latin-1")
-    if _HEADERS.fullmatch(text) is None:
-        raise HttpError(400, "malformed header")
-    lines = text.split("\r\n")[:-1]
+def _parse_head(raw: bytes, kind: Kind) -> tuple[str, Head]:
+    """The first line, and the headers; split at the line ends that llhttp has checked."""
+    _check(raw, kind)
+    first, *lines = raw.decode("latin-1").strip("\r\n").split("\r\n")
     if len(lines) > MAX_HEADERS:
         raise HttpError(431, "too many headers")
     headers: Headers = []
-    lower: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in lines:
         name, _, value = line.partition(":")
         value = value.strip(" \t")
         headers.append((name, value))
-        key = name.lower()
-        if key in lower:
-            if key in ("content-length", "transfer-encoding", "connection"):
-                value = f"{lower[key]},{value}"
-            elif key == "host":
-                raise HttpError(400, "one Host header is needed")
-        lower[key] = value
-    tokens = _tokens(lower.get("connection", ""))
-    stays = "close" not in tokens
-    return Fields(
-        tuple(headers),
-        lower,
-        lines_of(end_to_end(headers, *dropped)),
-        (stays and "keep-alive" in tokens, stays),
-    )
+        values[name.lower()] = value
+    return first, Head(headers, values)
 
 
-def _frame(head: Head, length: re.Match[bytes] | None, default: Framing) -> None:
-    lower = head.fields.lower
-    encoding, other = lower.get("transfer-encoding"), lower.get("content-length")
-    if encoding is not None:
-        if length is not None or other is not None:
-            raise HttpError(400, "both Transfer-Encoding and Content-Length")
-        if encoding.strip().lower() != "chunked" or head.version == 0:
+def _set_keeping(head: Head) -> list[str]:
+    """Set whether the sender keeps the connection; returns what its Connection header names."""
+    if "connection" not in head.values:
+        head.keeps_alive = not head.is_old
+        return []
+    named = _tokens(",".join(_values(head.headers, "connection")))
+    head.keeps_alive = "close" not in named and (not head.is_old or "keep-alive" in named)
+    return named
+
+
+def _set_framing(head: Head, raw: bytes, kind: Kind) -> None:
+    """llhttp has refused two lengths, and a length beside a transfer coding."""
+    if "transfer-encoding" in head.values:
+        codings = _values(head.headers, "transfer-encoding")
+        if len(codings) > 1 or codings[0].lower() != "chunked" or head.is_old:
             raise HttpError(400, "a Transfer-Encoding other than chunked")
-        head.framing = "chunked"
-    elif length is not None:
-        if other is not None:
-            raise HttpError(400, "two lengths")
-        head.framing, head.length, head.length_line = "length", int(length[3]), length[1]
-    elif other is not None:
-        if _LENGTH.fullmatch(other) is None:
-            raise HttpError(400, "malformed Content-Length")
-        head.framing, head.length = "length", int(other)
-    else:
-        head.framing = default
+        head.framing, head.chunks = "chunked", ChunkParser(raw, kind)
+    elif length := head.get("content-length"):
+        head.framing, head.length = "length", int(length)
+    elif kind is HttpResponseParser:
+        head.framing = "until_close"
+
+
+def _values(headers: Headers, name: str) -> list[str]:
+    return [value for given, value in headers if given.lower() == name]
+
+
+def _tokens(value: str) -> list[str]:
+    """The elements of a list, in lower case."""
+    return [token for part in value.split(",") if (token := part.strip(" \t").lower())]
+
+
+def encodings(value: str) -> list[str]:
+    """The compressions that a Content-Encoding names."""
+    return [name for name in _tokens(value) if name != "identity"]
 
 
 # --- bodies -----------------------------------------------------------------------------------
@@ -261,133 +241,66 @@ class Pace:
     bytes_a_second: int = 1_000
 
     def deadline(self, began: float, received: int) -> float:
-        now = time.monotonic()
         slowest = began + self.grace + received / self.bytes_a_second
-        return max(0.0, min(self.pause, slowest - now))
+        return min(time.monotonic() + self.pause, slowest)
 
 
-async def body_of(wire: Wire, head: Head, pace: Pace | None = None) -> AsyncIterator[bytes]:
-    """The pieces of a body, without its framing; `pace` bounds how slowly they may come."""
-    began, received, lines = time.monotonic(), 0, 0
-
-    def set_deadline() -> None:
-        if pace is not None:
-            wire.deadline = time.monotonic() + pace.deadline(began, received)
-
-    async def pieces(left: int) -> AsyncIterator[bytes]:
-        nonlocal received
-        while left:
-            set_deadline()
-            piece = await wire.read(min(left, BUFFER))
+async def read_body(
+    connection: HttpConnection, head: Head, pace: Pace | None = None
+) -> AsyncIterator[bytes]:
+    """The pieces of a body, without its framing; TimeoutError where they come slower than
+    `pace` allows."""
+    began, received = time.monotonic(), 0
+    left = head.length
+    unused = 0  # bytes of chunk headers or trailers since the last byte of the body
+    try:
+        while left if head.framing == "length" else head.framing != "none":
+            if pace is not None:
+                connection.read_deadline = pace.deadline(began, received)
+            most = min(left, BUFFER) if head.framing == "length" else _CHUNKS_AT_ONCE
+            piece = await connection.read(most)
             if not piece:
+                if head.framing == "until_close":
+                    return
                 raise asyncio.IncompleteReadError(b"", left)
+            if head.chunks is not None:
+                taken = len(piece)
+                piece = head.chunks.feed(piece)
+                unused = 0 if piece else unused + taken
+                if unused > MAX_HEAD:
+                    raise HttpError(431, "too long a chunk header, or too many trailers")
             received += len(piece)
             left -= len(piece)
-            yield piece
-
-    async def line() -> bytes:
-        nonlocal lines
-        lines += 1
-        if lines % _LINES_AT_ONCE == 0:
-            await asyncio.sleep(0)
-        set_deadline()
-        try:
-            return await wire.until(b"\r\n", MAX_HEAD)
-        except TooLong as error:
-            raise HttpError(400, "malformed chunk") from error
-
-    try:
-        if head.framing == "length":
-            async for piece in pieces(head.length):
+            if piece:
                 yield piece
-        elif head.framing == "until_close":
-            while piece := await wire.read():
-                yield piece
-        elif head.framing == "chunked":
-            while size := _chunk_size(await line()):
-                async for piece in pieces(size):
-                    yield piece
-                if await line() != b"\r\n":
-                    raise HttpError(400, "malformed chunk")
-            for _ in range(MAX_HEADERS):  # trailers are not handed on
-                if await line() == b"\r\n":
+            if head.chunks is not None:
+                if head.chunks.is_complete:
+                    # Nobody sends on behind chunks; what came is not read.
+                    head.keeps_alive &= not head.chunks.is_followed
                     return
-            raise HttpError(431, "too many trailers")
+                await asyncio.sleep(0)  # of many chunks at hand, each piece gives way to others
     finally:
-        wire.deadline = 0.0
-
-
-def whole_chunks(raw: bytes | bytearray) -> tuple[bytes, int]:
-    """A body in chunks that is there as a whole, and where it ends; IndexError where it is not."""
-    pieces: list[bytes] = []
-    line, at = _line(raw, 0)
-    while size := _chunk_size(line):
-        end = at + size
-        if len(raw) < end + 2:
-            raise IndexError
-        pieces.append(bytes(memoryview(raw)[at:end]))
-        if raw[end : end + 2] != b"\r\n":
-            raise HttpError(400, "malformed chunk")
-        line, at = _line(raw, end + 2)
-    for _ in range(MAX_HEADERS):
-        line, at = _line(raw, at)
-        if line == b"\r\n":
-            return b"".join(pieces), at
-    raise HttpError(431, "too many trailers")
-
-
-def _line(raw: bytes | bytearray, at: int) -> tuple[bytes | bytearray, int]:
-    """With its end, and where the next one begins."""
-    end = raw.find(b"\r\n", at) + 2
-    if end == 1:
-        raise IndexError
-    return raw[at:end], end
-
-
-def _chunk_size(line: bytes | bytearray) -> int:
-    found = _CHUNK.fullmatch(line)
-    if found is None:
-        raise HttpError(400, "malformed chunk")
-    return int(found[1], 16)
-
-
-def encodings(value: str) -> list[str]:
-    """The compressions that a Content-Encoding names."""
-    return [name for name in _tokens(value) if name != "identity"]
+        connection.read_deadline = 0.0
 
 
 # --- writing ------------------------------------------------------------------------------------
 
 
+def header_lines(headers: Iterable[Header]) -> bytes:
+    return "".join([f"{name}: {value}\r\n" for name, value in headers]).encode("latin-1")
+
+
 def request_bytes(method: str, target: str, headers: Iterable[Header]) -> bytes:
-    return request_head(method, target, lines_of(headers))
-
-
-def request_head(method: str, target: str, lines: bytes) -> bytes:
-    """`lines` as `lines_of` writes them."""
-    first = f"{method} {target} HTTP/1.1\r\n".encode("latin-1")
-    return b"".join((first, lines, b"\r\n"))
+    return f"{method} {target} HTTP/1.1\r\n".encode("latin-1") + header_lines(headers) + b"\r\n"
 
 
 def answer_bytes(status: int, reason: str, headers: Iterable[Header]) -> bytes:
-    return answer_start(status, reason) + lines_of(headers) + b"\r\n"
+    first = f"HTTP/1.1 {status} {reason or _phrase(status)}\r\n".encode("latin-1")
+    return first + header_lines(headers) + b"\r\n"
 
 
-def answer_start(status: int, reason: str) -> bytes:
-    return f"HTTP/1.1 {status} {reason or _phrase(status)}\r\n".encode("latin-1")
-
-
-def lines_of(headers: Iterable[Header]) -> bytes:
-    return "".join(f"{name}: {value}\r\n" for name, value in headers).encode("latin-1")
-
-
-def to_cluster(head: Head) -> Headers:
-    """Of a request's headers those that are handed on, to be changed."""
-    return end_to_end(head.headers, *_NOT_SENT)
-
-
-def end_to_end(headers: Iterable[Header], *dropped: str) -> Headers:
-    """Headers to hand on; `dropped` are further names, in lower case."""
+def end_to_end(headers: Iterable[Header], dropped: Container[str] = ()) -> Headers:
+    """Headers to forward; `dropped` are further names, in lower case."""
     return [
         (name, value)
         for name, value in headers
@@ -397,6 +310,12 @@ def end_to_end(headers: Iterable[Header], *dropped: str) -> Headers:
 
 def chunk(piece: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+async def encode_chunks(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        yield chunk(piece)
+    yield b"0\r\n\r\n"
 
 
 def _phrase(status: int) -> str:

@@ -40,8 +40,8 @@ class Memory:
         self.used = 0
         self._lock = threading.Lock()
 
-    def share(self) -> Share:
-        return Share(self)
+    def share(self) -> MemoryShare:
+        return MemoryShare(self)
 
     def add(self, size: int) -> bool:
         """Whether there is room; then it is taken."""
@@ -51,12 +51,17 @@ class Memory:
             self.used += size
             return True
 
+    def charge(self, size: int) -> None:
+        """Take it, whether there is room or not."""
+        with self._lock:
+            self.used += size
+
     def give_back(self, size: int) -> None:
         with self._lock:
             self.used -= size
 
 
-class Share:
+class MemoryShare:
     """What one request takes of the memory, until the end of the block."""
 
     def __init__(self, memory: Memory) -> None:
@@ -79,7 +84,13 @@ class Share:
             "es_rejected_execution_exception",
         )
 
-    def __enter__(self) -> Share:
+    def charge(self, size: int) -> None:
+        """Count what cannot be refused, as the answer to a write that is done; until the end of
+        this request others are refused instead."""
+        self._memory.charge(size)
+        self.size += size
+
+    def __enter__(self) -> MemoryShare:
         return self
 
     def __exit__(
@@ -97,7 +108,7 @@ def check_body(size: int, limit: int) -> None:
         raise TooMuch(f"the body has more than {limit:,} bytes", "--max-body")
 
 
-def unpacked(
+def unpack(
     body: bytes, encoding: str, limit: int, count: Callable[[int], None] = lambda size: None
 ) -> bytes | None:
     """The body without its compression; None where the compression is not known here.
@@ -110,10 +121,10 @@ def unpacked(
         return body
     if names not in (["gzip"], ["x-gzip"], ["deflate"]):
         return None
-    return _inflated(memoryview(body), limit, count)
+    return _inflate(memoryview(body), limit, count)
 
 
-def _inflated(body: memoryview, limit: int, count: Callable[[int], None]) -> bytes:
+def _inflate(body: memoryview, limit: int, count: Callable[[int], None]) -> bytes:
     """In one pass, whatever the number of members."""
     out = io.BytesIO()
     at = 0

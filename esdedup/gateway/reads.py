@@ -6,17 +6,15 @@ import asyncio
 import gzip
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from esdedup.errors import QueryError, UnsupportedVersion
-from esdedup.gateway import folding, http, limits, routes
-from esdedup.gateway.folding import Asked, Fold, How
+from esdedup.gateway import folding, http, jsontext, limits, routes
+from esdedup.gateway.folding import Fold, Means, OneAnswer, SearchCall, StoryCount
 from esdedup.gateway.http import Headers, HttpError
-from esdedup.gateway.limits import TooMuch
-from esdedup.gateway.tenants import Caller
-from esdedup.model.encoding import parse_json
+from esdedup.gateway.limits import MemoryShare, TooMuch
 
 if TYPE_CHECKING:
     from esdedup.gateway.clients import Request
@@ -28,18 +26,27 @@ if TYPE_CHECKING:
 _WORTH_PACKING = 1_400
 
 T = TypeVar("T")
-# Of an _msearch: line of the body, fold, how, and body of each search.
-Plan = list[tuple[int, Fold, How, "JSON"]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """What was asked, so that it can be asked in another way."""
+    """A search as the client sent it, so that it can be sent in another way."""
 
     request: Request
-    body: bytes  # as the caller wrote it, without compression
-    size: int  # of it when it is read: 60 kB may be 10,000 searches
-    is_told: bool  # asked for by this request, not by a default
+    body: bytes  # without compression
+    size: int  # of it when it is parsed: 60 kB may be 10,000 searches
+    is_explicit: bool  # whether this request asks for the fold, not a default
+    share: MemoryShare
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """One search of an _msearch: the line of its body, and how it is folded."""
+
+    line: int
+    body: JSON
+    fold: Fold
+    means: Means
 
 
 class Reads:
@@ -52,12 +59,12 @@ class Reads:
 
     def wants(self, request: Request) -> bool:
         if request.fold is not None:
-            return self._named(request.fold) != "off"
+            return self._parse_fold(request.fold) != "off"
         if request.route.kind == "msearch":
             return self._folds_any  # its lines name their indices
         return self._default(request.route.index) != "off"
 
-    def _named(self, text: str) -> Fold:
+    def _parse_fold(self, text: str) -> Fold:
         try:
             return folding.fold_named(text)
         except QueryError as error:
@@ -70,36 +77,38 @@ class Reads:
         return "off"
 
     async def handle(self, request: Request) -> None:
-        """Folded; as it came where only a default asks for it and it cannot be, or is too much."""
+        """Fold a search. One that only a default folds passes as it came where it cannot be
+        folded, or is too much."""
         gateway = self._gateway
         await self._check_version(request)
         with gateway.memory.share() as share:
-            raw = await gateway.whole_body(request, share)
-            is_told = request.fold is not None
+            raw = await gateway.read_whole_body(request, share)
+            is_explicit = request.fold is not None
             gateway.counts["folded"] += 1
             try:
-                plain = await self._unpacked(request, raw, share)
+                plain = await self._unpack(request, raw, share)
                 body = plain or b""
                 size = await gateway.apart(len(body), partial(limits.read_size, body))
                 share.add(size)
-                await self._folded(_Sent(request, body, size, is_told), is_json=plain is not None)
+                sent = _Sent(request, body, size, is_explicit, share)
+                await self._fold(sent, is_json=plain is not None)
             except (QueryError, TooMuch) as error:
-                if not is_told:
-                    await self._as_it_came(request, raw)
+                if not is_explicit:
+                    await gateway.forwarder.send(request, raw, ("X-Esdedup-Fold", "off"))
                 elif isinstance(error, TooMuch):
                     raise
                 else:
                     raise HttpError(400, str(error), "illegal_argument_exception") from error
 
-    async def _unpacked(self, request: Request, raw: bytes, share: limits.Share) -> bytes | None:
+    async def _unpack(self, request: Request, raw: bytes, share: MemoryShare) -> bytes | None:
         encoding, limit = request.head.get("content-encoding"), self._gateway.options.max_body
         if not encoding or len(raw) <= limits.INLINE_PACKED:
             try:
-                return limits.unpacked(raw, encoding, limits.INLINE if encoding else limit)
+                return limits.unpack(raw, encoding, limits.INLINE if encoding else limit)
             except TooMuch:
                 pass  # more than may be done here
         return await self._gateway.apart(
-            limit, partial(limits.unpacked, raw, encoding, limit, share.add)
+            limit, partial(limits.unpack, raw, encoding, limit, share.add)
         )
 
     async def _apart(self, size: int, function: Callable[[], T]) -> T:
@@ -114,180 +123,150 @@ class Reads:
         if cluster.is_checked:
             return
         try:
-            await asyncio.to_thread(cluster.check, Caller.of(request.head.headers))
+            await asyncio.to_thread(cluster.check, self._gateway.tenant_of(request))
         except UnsupportedVersion as error:
             raise HttpError(503, str(error), "esdedup_unavailable_exception") from error
 
-    async def _folded(self, sent: _Sent, *, is_json: bool) -> None:
-        kind = sent.request.route.kind
-        if not is_json or not _is_json(sent.request.head.get("content-type")):
+    async def _fold(self, sent: _Sent, *, is_json: bool) -> None:
+        request = sent.request
+        if not is_json or not _is_json(request.head.get("content-type")):
             raise QueryError("only searches written in JSON can be folded")
-        if kind == "msearch":
-            await self._msearch(sent)
+        if request.route.kind == "msearch":
+            await self._fold_msearch(sent)
             return
-        told = sent.request.fold
-        fold = self._named(told) if told is not None else self._default(sent.request.route.index)
-        pairs = routes.parameters(sent.request.query)
-        search = await self._apart(sent.size, partial(folding.asked, sent.body, pairs))
-        if kind == "count":
-            await self._count(sent, search, fold)
+        fold = self._fold_of(request, request.route.index)
+        pairs = routes.parameters(request.query)
+        search = await self._apart(sent.size, partial(folding.parse_search, sent.body, pairs))
+        if request.route.kind == "count":
+            await self._fold_count(sent, search, fold)
         else:
-            await self._search(sent, search, fold)
+            await self._fold_search(sent, search, fold)
+
+    def _fold_of(self, request: Request, index: str) -> Fold:
+        return self._default(index) if request.fold is None else self._parse_fold(request.fold)
 
     # --- one search --------------------------------------------------------------------------
 
-    async def _search(self, sent: _Sent, search: Asked, fold: Fold) -> None:
+    async def _fold_search(self, sent: _Sent, search: SearchCall, fold: Fold) -> None:
         product, is_json = self._gateway.cluster.known_product, _wants_json(sent.request, search)
-        how = await self._apart(
-            sent.size, lambda: folding.how(search, fold, product, is_json=is_json)
+        means = await self._apart(
+            sent.size, lambda: folding.choose_means(search, fold, product, is_json=is_json)
         )
-        answer = await self._ask_folded(sent, search, fold, how)
-        if how == "filter":
-            await self._give(sent, answer, answer.body, "canonical")
-            return
-        number = None
-        if answer.head.status == 200:
-            number = await self._apart(len(answer.body), lambda: folding.counted(_parsed(answer)))
-        if answer.head.status == 400 and not sent.is_told:
-            raise QueryError("an index without our fields, most likely")
-        if number is None:
-            await self._give(sent, answer, answer.body, fold)
-        elif number.ungrouped:
-            answer = await self._ask_folded(sent, search, fold, "filter")
-            await self._give(sent, answer, answer.body, "canonical")
-        else:
-            wants = folding.wants_total(search.value("filter_path"))
-            shown = await self._apart(
-                len(answer.body), lambda: _encoded(folding.shown(_text(answer), wants))
-            )
-            await self._give(sent, answer, shown, fold)
+        if means == "collapse":
+            answer = await self._send_search(sent, search, fold, "collapse")
+            if answer.head.status == 400 and not sent.is_explicit:
+                raise QueryError("an index without our fields, most likely")
+            count, body = None, answer.body
+            if answer.head.status == 200:
+                wants = folding.wants_total(search.value("filter_path"))
+                count, body = await self._apart(len(body), partial(_restore, body, wants))
+            if count is None or not count.ungrouped:
+                await self._send_back(sent, answer, body, fold)
+                return
+        answer = await self._send_search(sent, search, fold, "filter")
+        await self._send_back(sent, answer, answer.body, "canonical")
 
-    async def _count(self, sent: _Sent, search: Asked, fold: Fold) -> None:
-        """Native where stories are counted by leaving copies out; else as a search."""
+    async def _fold_count(self, sent: _Sent, search: SearchCall, fold: Fold) -> None:
+        """A native count where copies are left out; else a search that counts stories."""
         by_filter = fold == "canonical" or not _wants_json(sent.request, search)
         if by_filter or search.value("filter_path") is not None:
-            answer = await self._ask_folded(sent, search, fold, "filter")
-            await self._give(sent, answer, answer.body, "canonical")
+            answer = await self._send_search(sent, search, fold, "filter")
+            await self._send_back(sent, answer, answer.body, "canonical")
             return
         counting = folding.count_search(search, fold)
         path = sent.request.path.rstrip("/").removesuffix("_count") + "_search"
         body = await self._apart(sent.size, partial(_dumps, counting.body))
         answer = await self._exchange(sent, path, _query(counting, "filter"), body)
-        told = None
-        if answer.head.status == 200:
-            told = folding.count_answer(_text(answer))
-        if told is None and not sent.is_told:
+        counted = folding.count_answer(_text(answer.body)) if answer.head.status == 200 else None
+        if counted is None and not sent.is_explicit:
             raise QueryError("an index without our fields, most likely")
-        await self._give(sent, answer, answer.body if told is None else _encoded(told), fold)
+        body = answer.body if counted is None else _encode(counted)
+        await self._send_back(sent, answer, body, fold)
 
     # --- several -----------------------------------------------------------------------------
 
-    async def _msearch(self, sent: _Sent) -> None:
+    async def _fold_msearch(self, sent: _Sent) -> None:
         request = sent.request
-        whole = Asked({}, tuple(routes.parameters(request.query)))
-        lines, plan = await self._apart(sent.size, partial(self._plan, sent))
+        whole = SearchCall({}, tuple(routes.parameters(request.query)))
         is_json = _wants_json(request, whole)
-        answer = await self._ask_many(sent, whole, lines, plan, is_json=is_json)
+        wants = folding.wants_total(whole.value("filter_path"))
+        lines, plan = await self._apart(sent.size, partial(self._plan, sent, is_json=is_json))
+        answer = await self._send_msearch(sent, whole, lines, plan)
         body = answer.body
         if is_json and answer.head.status == 200:
-            again = await self._apart(len(answer.body), partial(self._again, sent, plan, answer))
-            if again is not None:
+            read = partial(_restore_all, body, plan, wants)
+            answers, body = await self._apart(len(body), read)
+            if (again := _replan(sent, plan, answers)) is not None:
                 plan = again
-                answer = await self._ask_many(sent, whole, lines, plan, is_json=is_json)
-            places = {i for i, (_, _, how, _) in enumerate(plan) if how == "collapse"}
-            wants = folding.wants_total(whole.value("filter_path"))
-            body = await self._apart(
-                len(answer.body),
-                lambda: _encoded(folding.responses_shown(_text(answer), places, wants_total=wants)),
-            )
+                answer = await self._send_msearch(sent, whole, lines, plan)
+                read = partial(_restore_all, answer.body, plan, wants)
+                _, body = await self._apart(len(answer.body), read)
         done: set[Fold] = {
-            fold if is_json and how == "collapse" else "canonical"
-            for _, fold, how, _ in plan
-            if fold != "off"
+            one.fold if one.means == "collapse" else "canonical"
+            for one in plan
+            if one.fold != "off"
         }
-        await self._give(sent, answer, body, ",".join(sorted(done)) or "off")
+        await self._send_back(sent, answer, body, ",".join(sorted(done)) or "off")
 
-    def _plan(self, sent: _Sent) -> tuple[list[bytes], Plan]:
-        """The lines of the body, and what is done with each search."""
-        told, most = sent.request.fold, self._gateway.options.max_searches
+    def _plan(self, sent: _Sent, *, is_json: bool) -> tuple[list[bytes], list[_Planned]]:
+        """The lines of the body, and how each search is folded."""
+        most, product = self._gateway.options.max_searches, self._gateway.cluster.known_product
         lines = limits.lines_of(sent.body, most, "searches", "--max-searches")
-        product = self._gateway.cluster.known_product
-        plan: Plan = []
-        for entry in folding.entries(lines, sent.request.route.index, most):
-            fold = self._named(told) if told is not None else self._default(entry.index)
-            how: How = "filter"
+        plan = []
+        for entry in folding.parse_msearch(lines, sent.request.route.index, most):
+            fold = self._fold_of(sent.request, entry.index)
+            means: Means = "filter"
             if fold != "off":
                 try:
-                    one = folding.search_of(entry.body)
-                    how = folding.how(one, fold, product, is_json=True)
+                    one = folding.check_search(entry.body)
+                    means = folding.choose_means(one, fold, product, is_json=is_json)
                 except QueryError:
-                    if sent.is_told:
+                    if sent.is_explicit:
                         raise
                     fold = "off"
-            plan.append((entry.body_line, fold, how, entry.body))
+            plan.append(_Planned(entry.body_line, entry.body, fold, means))
         return lines, plan
 
-    def _again(self, sent: _Sent, plan: Plan, answer: Answer) -> Plan | None:
-        """Where a collapse would hide articles without a group, or an index lacks our fields."""
-        responses: Sequence[JSON] = _parsed(answer).get("responses", [])
-        if len(responses) != len(plan):
-            return None
-        out, differs = [], False
-        for (line, fold, how, body), response in zip(plan, responses, strict=True):
-            number = folding.counted(response) if how == "collapse" and fold != "off" else None
-            new_fold, new_how = fold, how
-            if number is not None and number.ungrouped:
-                new_how = "filter"
-            elif fold != "off" and response.get("status") == 400 and not sent.is_told:
-                new_fold = "off"
-            differs |= (new_fold, new_how) != (fold, how)
-            out.append((line, new_fold, new_how, body))
-        return out if differs else None
-
-    async def _ask_many(
-        self, sent: _Sent, whole: Asked, lines: Sequence[bytes], plan: Plan, *, is_json: bool
+    async def _send_msearch(
+        self, sent: _Sent, whole: SearchCall, lines: Sequence[bytes], plan: Sequence[_Planned]
     ) -> Answer:
-        def folded() -> bytes:
+        def assemble() -> bytes:
             out = list(lines)
-            for line, fold, how, body in plan:
-                if fold != "off":
-                    out[line] = _dumps(folding.folded(body, fold, how if is_json else "filter"))
+            for one in plan:
+                if one.fold != "off":
+                    out[one.line] = _dumps(folding.fold_search(one.body, one.fold, one.means))
             return b"\n".join(out)
 
-        body = await self._apart(sent.size, folded)
+        body = await self._apart(sent.size, assemble)
         return await self._exchange(sent, sent.request.path, _query(whole, "collapse"), body)
 
-    # --- asking and answering ----------------------------------------------------------------
+    # --- sending -----------------------------------------------------------------------------
 
-    async def _ask_folded(self, sent: _Sent, search: Asked, fold: Fold, how: How) -> Answer:
-        body = await self._apart(sent.size, lambda: _dumps(folding.folded(search.body, fold, how)))
-        return await self._exchange(sent, sent.request.path, _query(search, how), body)
+    async def _send_search(
+        self, sent: _Sent, search: SearchCall, fold: Fold, means: Means
+    ) -> Answer:
+        body = await self._apart(
+            sent.size, lambda: _dumps(folding.fold_search(search.body, fold, means))
+        )
+        return await self._exchange(sent, sent.request.path, _query(search, means), body)
 
     async def _exchange(self, sent: _Sent, path: str, query: str, body: bytes) -> Answer:
+        head = sent.request.head
         dropped = ("content-encoding", "accept-encoding")
-        headers = [(n, v) for n, v in sent.request.headers if n.lower() not in dropped]
-        if not sent.request.head.get("content-type"):
-            accepted = sent.request.head.get("accept")
+        headers = [(n, v) for n, v in head.forwarded if n.lower() not in dropped]
+        if not head.get("content-type"):
+            accepted = head.get("accept")
             versioned = "compatible-with" in accepted and "," not in accepted
             headers.append(("Content-Type", accepted if versioned else "application/json"))
         target = f"{path}?{query}" if query else path
         answer = await self._gateway.upstream.exchange(
-            sent.request.head.method, target, headers, body, repeatable=True
+            head.method, target, headers, body, repeatable=True, count=sent.share.add
         )
-        self._gateway.cluster.saw_product(answer.head.get("x-elastic-product"))
+        sent.share.add(2 * len(answer.body))  # as text, and as the body that is sent back
+        self._gateway.cluster.note_product(answer.head.get("x-elastic-product"))
         return answer
 
-    async def _as_it_came(self, request: Request, raw: bytes) -> None:
-        answer = await self._gateway.upstream.exchange(
-            request.head.method, request.target, request.headers, raw, repeatable=True
-        )
-        headers = http.end_to_end(answer.head.headers)
-        headers.append(("X-Esdedup-Fold", "off"))
-        await self._gateway.answer(
-            request, answer.head.status, answer.head.reason, headers, answer.body
-        )
-
-    async def _give(self, sent: _Sent, answer: Answer, body: bytes, fold: str) -> None:
+    async def _send_back(self, sent: _Sent, answer: Answer, body: bytes, fold: str) -> None:
         headers: Headers = http.end_to_end(answer.head.headers)
         headers.append(("X-Esdedup-Fold", fold))
         packs = "gzip" in sent.request.head.get("accept-encoding").lower()
@@ -299,11 +278,57 @@ class Reads:
         )
 
 
+def _restore(body: bytes, wants_total: bool) -> tuple[StoryCount | None, bytes]:
+    """An answer as `folding.restore` makes it; as it came where it is no JSON object."""
+    try:
+        count, text = folding.restore(_text(body), wants_total=wants_total)
+    except ValueError:
+        return None, body
+    return count, _encode(text)
+
+
+def _restore_all(
+    body: bytes, plan: Sequence[_Planned], wants_total: bool
+) -> tuple[list[OneAnswer], bytes]:
+    """The answers to an _msearch, none where they are not those to the plan; and its body with the
+    collapsed ones restored."""
+    text = _text(body)
+    try:
+        answers = folding.read_answers(text, wants_total=wants_total)
+    except ValueError:
+        return [], body
+    if len(answers) != len(plan):
+        return [], body
+    edits = [
+        edit
+        for one, answer in zip(plan, answers, strict=True)
+        if one.means == "collapse" and one.fold != "off"
+        for edit in answer.edits
+    ]
+    return answers, _encode(jsontext.replace_pieces(text, edits))
+
+
+def _replan(
+    sent: _Sent, plan: Sequence[_Planned], answers: Sequence[OneAnswer]
+) -> list[_Planned] | None:
+    """Another plan where a collapse would hide articles without a group, or an index lacks our
+    fields; None where the answers can stay."""
+    out = list(plan)
+    for place, (one, answer) in enumerate(zip(plan, answers, strict=False)):
+        if one.fold == "off":
+            continue
+        if one.means == "collapse" and answer.count is not None and answer.count.ungrouped:
+            out[place] = replace(one, means="filter")
+        elif answer.status == 400 and not sent.is_explicit:
+            out[place] = replace(one, fold="off")
+    return out if out != plan else None
+
+
 def _is_json(content_type: str) -> bool:
     return not content_type or "json" in content_type.lower()
 
 
-def _wants_json(request: Request, search: Asked) -> bool:
+def _wants_json(request: Request, search: SearchCall) -> bool:
     """Whether the answer will be JSON: another language cannot be set right here."""
     if (given := search.value("format")) is not None:
         return given.lower() == "json"
@@ -311,9 +336,9 @@ def _wants_json(request: Request, search: Asked) -> bool:
     return not accepted or "json" in accepted or "*/*" in accepted
 
 
-def _query(search: Asked, how: How) -> str:
+def _query(search: SearchCall, means: Means) -> str:
     pairs = list(search.pairs)
-    if how == "collapse":
+    if means == "collapse":
         pairs = [
             (k, folding.filter_path_for(v) or "" if k == "filter_path" else v) for k, v in pairs
         ]
@@ -327,17 +352,9 @@ def _dumps(body: JSON) -> bytes:
     )
 
 
-def _text(answer: Answer) -> str:
-    return answer.body.decode("utf-8", "surrogateescape")
+def _text(body: bytes) -> str:
+    return body.decode("utf-8", "surrogateescape")
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
-
-
-def _parsed(answer: Answer) -> JSON:
-    try:
-        value = parse_json(_text(answer))
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -38,7 +38,7 @@ def route_of(method: str, path: str) -> Route:
     """`path` as it came, without the query; the engines do not look at slashes at its end."""
     parts: list[str] = []
     for raw in path.rstrip("/").split("/")[1:]:
-        part = _decoded(raw)
+        part = _decode(raw)
         if not part:
             return OTHER
         parts.append(part)
@@ -125,14 +125,14 @@ def without_parameter(query: str, name: str) -> tuple[str, str | None]:
     kept, found = [], None
     for piece in query.split("&"):
         key, _, value = piece.partition("=")
-        if _decoded(key) == name:
-            found = _decoded(value.replace("+", " ")) or ""
+        if _decode(key) == name:
+            found = _decode(value.replace("+", " ")) or ""
         else:
             kept.append(piece)
     return "&".join(kept), found
 
 
-def _decoded(part: str) -> str | None:
+def _decode(part: str) -> str | None:
     """None where it is no UTF-8 or holds what no name has: the cluster may make sense of it."""
     if "%" not in part and part.isascii():
         return part

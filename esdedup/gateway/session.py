@@ -16,20 +16,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Self
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.epoch import Epoch
 from esdedup.clustering.place import PendingIndex
-from esdedup.errors import StoreError, StoreMissing, StoreUnavailable
+from esdedup.errors import StoreError
 from esdedup.gateway import enriching
 from esdedup.gateway.bulk import Operation
-from esdedup.gateway.tenants import CallerStore
+from esdedup.gateway.tenants import TenantStore
 from esdedup.ingest.readers.records import FieldMap
-from esdedup.ingest.sign import Signed, check_settings, joined, prepare_apart
+from esdedup.ingest.sign import Signed, attach_document, check_settings, prepare_in_worker
 from esdedup.ingest.workers import Workers
 from esdedup.maintenance.backfill import Backfill, Progress, sweep
-from esdedup.maintenance.backfill import Plan as SweepPlan
+from esdedup.maintenance.backfill import BackfillPlan as SweepPlan
 from esdedup.model import JSON, Failure
 from esdedup.stores import Record
 from esdedup.stores.cluster.connection import ClusterRefused, path_of
@@ -58,26 +58,26 @@ class _SessionEpoch(Epoch):
     began: float = field(default_factory=time.monotonic)
 
 
-class Desk:
-    """See above. After `prepare` comes `decide`, and then `written`, or else `give_up`; from any
-    thread."""
+class TenantSession:
+    """See above; used from any thread."""
 
-    def __init__(self, store: CallerStore, fields: Mapping[str, str], workers: int) -> None:
+    def __init__(self, store: TenantStore, fields: Mapping[str, str], workers: int) -> None:
         self.store = store
         self.deduplicator = Deduplicator(store)
         self.settings = store.settings
         check_settings(self.settings)
         self._backfill = Backfill(self.deduplicator, SweepPlan(fields=fields))
         # Names told to an earlier backfill count as well.
-        told = {**self._backfill.index.told_fields(), **fields}
+        told = {**self._backfill.index.recorded_fields(), **fields}
         self.fields = told
         self._names = FieldMap(told)
         self._record_names(told)
         self._count = max(1, workers)
-        self._workers = Workers(self._count, prepare_apart, self.settings, joined)
+        self._workers = Workers(self._count, prepare_in_worker, self.settings, attach_document)
         self._signing, self._deciding = threading.Lock(), threading.Lock()
         self._state = threading.Condition()
         self._under_way = 0
+        self.pins = 0  # by those who are about to write; counted by the manager
         self._is_closing = False
         self._trusted: dict[str, float] = {}
         self._unsigned_since: datetime | None = None
@@ -86,7 +86,7 @@ class Desk:
 
     def _record_names(self, told: Mapping[str, str]) -> None:
         """As `backfill` does: for reading and searching under the names of this index."""
-        names = self._backfill._mapped_names()
+        names = self._backfill.mapped_names()
         if told or any(list(found) != [ours] for ours, found in names.items()):
             self._backfill.index.record_names(told, names)
 
@@ -96,20 +96,19 @@ class Desk:
 
     # --- a write -----------------------------------------------------------------------------
 
+    def write(self, operations: Sequence[Operation]) -> SessionWrite:
+        """A batch of operations, as a context manager."""
+        return SessionWrite(self, operations)
+
     def prepare(self, operations: Sequence[Operation]) -> Prepared:
-        """Sign a batch: what of a write rests on nothing that another one decides."""
-        self._begin_write()
-        try:
-            ready = self._with_our_fields({op.index for op in operations})
-            usable = [op for op in operations if op.index in ready]
-            if len(usable) < len(operations):
-                self.note_unsigned()  # an index that this very write makes
-            plan = enriching.planned(usable, self._read(usable), self._names)
-            signed = self._sign([d.document for d in plan.drafts if d.document is not None])
-            return Prepared(plan, signed, len(usable) == len(operations))
-        except BaseException:
-            self.give_up()
-            raise
+        """Sign a batch: the part of a write that depends on no other write."""
+        ready = self._with_our_fields({op.index for op in operations})
+        usable = [op for op in operations if op.index in ready]
+        if len(usable) < len(operations):
+            self.note_unsigned()  # an index that this very write makes
+        plan = enriching.plan_batch(usable, self._read(usable), self._names)
+        signed = self._sign([d.document for d in plan.drafts if d.document is not None])
+        return Prepared(plan, signed, len(usable) == len(operations))
 
     def decide(self, prepared: Prepared, *, alone: bool = False) -> dict[int, bytes]:
         """The lines to send instead; `alone` is a request of one document."""
@@ -150,7 +149,7 @@ class Desk:
         epoch = self._epoch
         is_repeated = len(plan.ids) < len(records) or epoch.pending.has_any(plan.ids)
         # Constraints may have changed since the epoch began.
-        is_named = not self.store.corrections.named.isdisjoint(plan.ids)
+        is_named = not self.store.constraints.recent().named.isdisjoint(plan.ids)
         if is_repeated or is_named:  # other threads set the flag, too: it is never reset here
             epoch.must_recheck = True
         signed = [(i, r) for i, r in enumerate(records) if r.decision.role != "unprocessed"]
@@ -166,31 +165,24 @@ class Desk:
             decided[i] = record
         return decided
 
-    def written(self, operations: int | None) -> None:
-        """What the cluster said: so many writes; None where it did not say, or refused some."""
-        self._end_write(doubtful=operations is None, operations=operations or 0)
-
-    def give_up(self) -> None:
-        """Nothing that was decided here is written."""
-        self._end_write(doubtful=False)
-
     def note_unsigned(self) -> None:
-        """Something passed without our fields; the next settling signs it."""
+        """Documents passed without our fields; the end of the epoch signs them."""
         with self._state:
             self._unsigned_since = self._unsigned_since or datetime.now(UTC)
 
-    def _begin_write(self) -> None:
+    def begin_write(self) -> None:
         with self._state:
             self._state.wait_for(lambda: not self._is_closing, timeout=_QUIET_SECONDS)
             self._under_way += 1
             self.used = time.monotonic()
 
-    def _end_write(self, *, doubtful: bool, operations: int = 0) -> None:
+    def end_write(self, *, operations: int | None) -> None:
+        """`operations` the cluster did; None where it did not say, or refused some."""
         with self._state:
             self._under_way -= 1
             self.used = time.monotonic()
-            self._epoch.operations += operations
-            if doubtful:
+            self._epoch.operations += operations or 0
+            if operations is None:
                 self._epoch.must_recheck = True
             self._state.notify_all()
 
@@ -213,7 +205,7 @@ class Desk:
             known.add(name)
         return known
 
-    # --- settling ----------------------------------------------------------------------------
+    # --- the end of an epoch -----------------------------------------------------------------
 
     def is_due(self, idle_seconds: float) -> bool:
         """Whether the epoch is to end: nothing was written for a while, or it is long enough."""
@@ -224,13 +216,17 @@ class Desk:
         return bool(self.waiting) and (is_idle or is_long)
 
     @property
+    def is_busy(self) -> bool:
+        return self._under_way > 0 or self.pins > 0
+
+    @property
     def waiting(self) -> int:
-        """Documents that settling has not looked at."""
+        """Documents that the end of the epoch has to look at."""
         epoch = self._epoch
         count = len(epoch.written) + len(epoch.deleted) + len(epoch.to_verify)
         return count + (self._unsigned_since is not None)
 
-    def settle(self) -> None:
+    def end_epoch(self) -> None:
         """End the epoch: see whether its decisions hold, and reconcile what it affected."""
         with self._quiet() as is_quiet:
             epoch = self._epoch
@@ -242,7 +238,9 @@ class Desk:
             if holds:
                 # Pending until the refresh is done: writes do not wait for it.
                 pending = PendingIndex(earlier=epoch.pending)
-                self._epoch = _SessionEpoch(self.store, self.store.marked(), pending)
+                self._epoch = _SessionEpoch(
+                    self.store, self.store.concurrency.snapshot(visible=False), pending
+                )
             else:
                 self._epoch = _SessionEpoch.begin(self.store)
                 self._epoch.must_recheck = not is_quiet
@@ -261,16 +259,16 @@ class Desk:
 
     def _make_visible(self) -> None:
         """Make what the epoch before wrote visible to searches: it is pending no more."""
-        self.store.refresh()
+        self.store.concurrency.make_visible()
         with self._deciding:
-            self.store.forget()
+            self.store.candidates.forget()
             self._epoch.pending.drop_earlier()
 
     def _reconcile(self, epoch: _SessionEpoch, *, holds: bool) -> bool:
         if epoch.replaced:
             epoch.note_replaced(list(epoch.replaced.values()))
         if gone := epoch.deleted | set(epoch.replaced):
-            epoch.affected |= self.store.followers(gone)
+            epoch.affected |= self.store.candidates.dependents(gone)
         changed = bool(epoch.reconcile(holds=holds))
         return self._verify(epoch.to_verify) or changed
 
@@ -286,7 +284,7 @@ class Desk:
         if wrong:
             with self._signing:
                 now = time.time_ns() // 1000
-                self._backfill._batch(wrong, now, self._workers, Progress())
+                self._backfill.sign_batch(wrong, now, self._workers, Progress())
         return bool(wrong)
 
     def _sign_unsigned(self, since: datetime) -> bool:
@@ -305,7 +303,7 @@ class Desk:
             new.must_recheck = True
             self._unsigned_since = unsigned or self._unsigned_since
 
-    def forget(self) -> int:
+    def abandon(self) -> int:
         """Give up reconciling what waits; returns how much that was."""
         with self._state:
             count, epoch = self.waiting, self._epoch
@@ -336,11 +334,59 @@ class Prepared:
     signed: list[Signed | Failure]
     is_complete: bool
 
+    @property
+    def unread_dates(self) -> int:
+        """Documents whose date is written in a way that cannot be read."""
+        return sum(
+            isinstance(item, Signed) and item.document.unread_date is not None
+            for item in self.signed
+        )
+
+
+class SessionWrite:
+    """One batch on its way through a session, signed when it is entered:
+
+        with session.write(operations) as write:
+            lines = write.decide()
+            ...                         # send them
+            write.confirm(done)         # what the cluster answered
+
+    Left without `decide`, nothing was written. Left after it without `confirm`, nobody knows what
+    was written, and the epoch is rechecked.
+    """
+
+    prepared: Prepared
+
+    def __init__(self, session: TenantSession, operations: Sequence[Operation]) -> None:
+        self._session = session
+        self._operations = operations
+        self._done: int | None = 0
+
+    def __enter__(self) -> Self:
+        self._session.begin_write()
+        try:
+            self.prepared = self._session.prepare(self._operations)
+        except BaseException:
+            self._session.end_write(operations=0)
+            raise
+        return self
+
+    def decide(self, *, alone: bool = False) -> dict[int, bytes]:
+        """The lines to send instead; `alone` is a request of one document."""
+        self._done = None
+        return self._session.decide(self.prepared, alone=alone)
+
+    def confirm(self, done: Mapping[int, int] | None) -> None:
+        """What the cluster did, by the line of each action; a missing line was refused."""
+        lines = [op.action_line for op in self._operations]
+        if self._done is None and done is not None and all(line in done for line in lines):
+            self._done = sum(done[line] for line in lines)
+
+    def __exit__(self, *exception: object) -> None:
+        self._session.end_write(operations=self._done)
+
 
 def _is_stale(hit: JSON, signed: Signed | Failure) -> bool:
     if isinstance(signed, Failure):
         return ours_of(hit).get("role") != "unprocessed"
     return ours_of(hit).get("digest") != signed.signature.exact
-
-
-__all__ = ["Desk", "Prepared", "StoreMissing", "StoreUnavailable"]

@@ -12,26 +12,27 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from esdedup.errors import EsdedupError, StoreMissing, UnsupportedVersion
-from esdedup.gateway import bulk, http, limits, routes
-from esdedup.gateway import bulk_split as parts
+from esdedup.gateway import bulk, bulk_split, http, limits, routes
 from esdedup.gateway.bulk import Operation
 from esdedup.gateway.http import HttpError, UpstreamError
-from esdedup.gateway.tenants import Caller
-from esdedup.gateway.write_job import Ahead, Share, Work, let_go
+from esdedup.gateway.limits import MemoryShare
+from esdedup.gateway.session_manager import cause_of
+from esdedup.gateway.write_job import PatternWrite, SplitPipeline, WriteJob, abort
 from esdedup.model import JSON
-from esdedup.model.encoding import encoded
+from esdedup.model.encoding import encode_json
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from esdedup.gateway.clients import Request
     from esdedup.gateway.server import Gateway
+    from esdedup.gateway.tenants import Tenant
     from esdedup.gateway.upstream import Answer
 
 log = logging.getLogger("esdedup.gateway")
 
-# The same trouble is told once in so many seconds.
-_TOLD_SECONDS = 60.0
+# The same failure is logged once in so many seconds.
+_WARN_SECONDS = 60.0
 
 
 class Writes:
@@ -40,7 +41,7 @@ class Writes:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
         self._options = gateway.options
-        self._told: dict[str, float] = {}
+        self._warned: dict[str, float] = {}
         # A bulk names the same few indices a thousand times.
         self._pattern_of_index = lru_cache(1_000)(self._pattern)
 
@@ -58,177 +59,175 @@ class Writes:
         return routes.pattern_of(index, self._options.indices)
 
     async def handle(self, request: Request) -> None:
-        gateway, head = self._gateway, request.head
+        gateway = self._gateway
         with gateway.memory.share() as share:
-            raw = await gateway.whole_body(request, share)
-            caller = Caller.of(head.headers)
-            work = await self._detected(self._work, request, caller, raw, share)
-            if work.parts:
-                answer, body = await self._in_parts(request, caller, work.parts)
+            raw = await gateway.read_whole_body(request, share)
+            tenant = gateway.tenant_of(request)
+            job = await self._detect(self._read, request, tenant, raw, share)
+            if job.split:
+                answer, body = await self._send_split(request, tenant, share, job.split)
             else:
-                answer = await self._at_once(request, caller, raw, work)
+                answer, _ = await self._send_job(request, tenant, share, job)
                 body = answer.body
             # What was put together from parts is not compressed.
             dropped = () if body is answer.body else ("content-encoding",)
-            headers = http.end_to_end(answer.head.headers, *dropped)
+            headers = http.end_to_end(answer.head.headers, dropped)
             await gateway.answer(request, answer.head.status, answer.head.reason, headers, body)
 
-    async def _at_once(self, request: Request, caller: Caller, raw: bytes, work: Work) -> Answer:
-        done: int | None = None
-        try:
-            answer = await self._send(request, raw, work)
-            size = len(answer.body)
-            done = await self._gateway.apart(size, partial(_operations, request, answer))
-        finally:
-            work.release(done)
-        self._note(caller, work)
-        return answer
+    async def _send_job(
+        self, request: Request, tenant: Tenant, share: MemoryShare, job: WriteJob
+    ) -> tuple[Answer, JSON | None]:
+        """The answer of the cluster, as it came and parsed; the sessions learn what was written."""
+        with job:
+            answer = await self._send(request, share, job)
+            read = partial(_parse_answer, answer, share)
+            parsed = await self._gateway.apart(len(answer.body), read)
+            is_bulk = request.route.kind == "bulk"
+            job.confirm(_operations_done(job, parsed, is_bulk=is_bulk))
+        sessions, counts = self._gateway.sessions, self._gateway.counts
+        counts["enriched"] += job.enriched
+        counts["unenriched"] += job.unenriched
+        counts["unread_dates"] += job.unread_dates
+        for pattern in job.missing:
+            sessions.note_missing(tenant, pattern)
+        return answer, parsed
 
-    async def _in_parts(
-        self, request: Request, caller: Caller, divided: Sequence[bulk.Bulk]
+    async def _send_split(
+        self, request: Request, tenant: Tenant, share: MemoryShare, split: Sequence[bulk.Bulk]
     ) -> tuple[Answer, bytes]:
-        """One after the other: while the cluster writes one, the next is decided and the one
+        """One part after the other: while the cluster writes one, the next is decided and the one
         after that is signed.
 
-        What refuses the first refuses all. Of one after it that fails the items tell so, and those
-        before and after it keep what the cluster said of them.
+        If the cluster refuses the first part, its answer is that of all. If a later part fails,
+        its items say so, and the others keep what the cluster said of them.
         """
         first: Answer | None = None
-        told: list[JSON] = []
-        ahead = Ahead(
-            divided,
-            partial(self._detected, self._prepared, caller),
-            partial(self._detected, self._decided, request),
+        answers: list[JSON] = []
+        pipeline = SplitPipeline(
+            split,
+            partial(self._detect, self._prepare, tenant),
+            partial(self._detect, self._decide, request),
         )
-        coming: asyncio.Task[Work] | None = asyncio.create_task(ahead.next())
+        coming: asyncio.Task[WriteJob] | None = asyncio.create_task(pipeline.next())
         try:
             while coming is not None:
-                work = await coming
-                coming = asyncio.create_task(ahead.next()) if ahead.has_more else None
+                job = await coming
+                coming = asyncio.create_task(pipeline.next()) if pipeline.has_more else None
                 try:
-                    answer = await self._at_once(request, caller, b"", work)
+                    answer, parsed = await self._send_job(request, tenant, share, job)
                 except UpstreamError as error:
                     if first is None:
                         raise
-                    log.warning("%s: %s", request.client.what, error)
-                    told.append(parts.lost(work.bulk, str(error)))
+                    log.warning("%s: %s", request.what, error)
+                    answers.append(bulk_split.lost_answer(job.bulk, str(error)))
                 else:
-                    said = bulk.json_object(_plain(answer))
-                    if first is None and not parts.is_answer(said):
+                    if first is None and not bulk_split.is_answer(parsed):
                         return answer, answer.body
                     first = first or answer
-                    told.append(parts.answered(work.bulk, answer.head.status, said))
+                    answers.append(bulk_split.part_answer(job.bulk, answer.head.status, parsed))
         finally:
-            ahead.let_go()
+            pipeline.abort()
             if coming is not None:
-                coming.add_done_callback(let_go)
+                coming.add_done_callback(abort)
                 coming.cancel()
         assert first is not None  # there are two parts or more
-        size = 100 * sum(len(part.operations) for part in divided)  # about that of the answer
-        return first, await self._gateway.apart(size, lambda: encoded(parts.joined(told)))
+        size = 100 * sum(len(part.operations) for part in split)  # about that of the answer
+        return first, await self._gateway.apart(size, lambda: encode_json(bulk_split.join(answers)))
 
-    async def _detected(self, function: Callable[..., Work], *given: Any) -> Work:
-        """In a thread; a client that goes away leaves no desk waiting."""
-        job: Future[Work] = self._gateway.threads.submit(function, *given)
-        waiting = asyncio.wrap_future(job)
+    async def _detect(self, function: Callable[..., WriteJob], *given: Any) -> WriteJob:
+        """Run a step of detection in a thread; of a client that goes away, no session is kept."""
+        made: Future[WriteJob] = self._gateway.threads.submit(function, *given)
+        waiting = asyncio.wrap_future(made)
         try:
             return await asyncio.shield(waiting)
         except asyncio.CancelledError:
-            job.add_done_callback(let_go)
+            made.add_done_callback(abort)
             waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
             await asyncio.wait((waiting,))  # what it holds is counted until it ends
             raise
 
-    async def _send(self, request: Request, raw: bytes, work: Work) -> Answer:
+    async def _send(self, request: Request, share: MemoryShare, job: WriteJob) -> Answer:
         gateway, head = self._gateway, request.head
-        target, headers, body = request.target, request.headers, raw
-        if work.is_changed:
-            body = work.body
-            # The answers to parts are put together here.
-            dropped = ("content-encoding", "accept-encoding" if work.is_part else "")
+        target, headers = request.target, head.forwarded
+        if job.is_changed:
+            # The answers to parts are joined here.
+            dropped = ("content-encoding", "accept-encoding" if job.is_part else "")
             headers = [(n, v) for n, v in headers if n.lower() not in dropped]
-        if work.new_id is not None:
-            path = f"{request.path.rstrip('/')}/{quote(work.new_id, safe='')}"
+        if job.new_id is not None:
+            path = f"{request.path.rstrip('/')}/{quote(job.new_id, safe='')}"
             create = "op_type=create"
             query = f"{request.query}&{create}" if request.query else create
             target = f"{path}?{query}"
         answer = await gateway.upstream.exchange(
-            head.method, target, headers, body, repeatable=False
+            head.method, target, headers, job.body, repeatable=False, count=share.charge
         )
-        gateway.cluster.saw_product(answer.head.get("x-elastic-product"))
+        gateway.cluster.note_product(answer.head.get("x-elastic-product"))
         return answer
-
-    def _note(self, caller: Caller, work: Work) -> None:
-        newsroom, counts = self._gateway.newsroom, self._gateway.counts
-        counts["enriched"] += work.enriched
-        counts["unenriched"] += work.unenriched
-        for pattern in work.missing:
-            newsroom.note_missing(caller, pattern)
 
     # --- in a thread -------------------------------------------------------------------------
 
-    def _work(self, request: Request, caller: Caller, raw: bytes, share: limits.Share) -> Work:
-        """What is sent instead; where detection fails, what came, unless that is forbidden."""
-        work, encoding = Work(raw), request.head.get("content-encoding")
-        plain = limits.unpacked(raw, encoding, self._options.max_body, share.add)
+    def _read(self, request: Request, tenant: Tenant, raw: bytes, share: MemoryShare) -> WriteJob:
+        """What is sent instead; what came where detection fails, unless that is forbidden."""
+        job, encoding = WriteJob(raw), request.head.get("content-encoding")
+        plain = limits.unpack(raw, encoding, self._options.max_body, share.add)
         if plain is None:
-            return self._unread(work, "a compression that is not known here")
+            if self._options.fail_closed:
+                raise HttpError(
+                    415, "nothing was written: the body has a compression that is not known here"
+                )
+            return job
         share.add(limits.read_size(plain))
         try:
-            parsed = self._parsed(request, plain)
+            parsed = self._parse(request, plain)
         except bulk.Malformed as error:
             if self._options.fail_closed:
                 raise HttpError(400, str(error), "illegal_argument_exception") from error
-            return work  # the cluster says what is wrong
+            return job  # the cluster says what is wrong
         if self._is_divisible(request, parsed):
-            work.parts = parts.divided(parsed)
-            return work
-        work.bulk = parsed
-        return self._decided(request, self._prepared(caller, work))
+            job.split = bulk_split.divide(parsed)
+            return job
+        job.bulk = parsed
+        return self._decide(request, self._prepare(tenant, job))
 
     def _is_divisible(self, request: Request, parsed: bulk.Bulk) -> bool:
-        """Not where all is to be refused because of one."""
+        """Not where one failure refuses all."""
         names = [name for name, _ in routes.parameters(request.query)]
         return (
             request.route.kind == "bulk"
             and not self._options.fail_closed
-            and parts.is_divisible(parsed, names, request.head.get("accept"))
+            and bulk_split.is_divisible(parsed, names, request.head.get("accept"))
             and sum(map(len, self._by_pattern(parsed.operations).values()))
             == len(parsed.operations)
         )
 
-    def _prepared(self, caller: Caller, work: Work) -> Work:
-        """Signed, as far as detection goes."""
-        assert work.bulk is not None
-        try:
-            for pattern, operations in self._by_pattern(work.bulk.operations).items():
-                share = Share(pattern, operations)
-                with self._passing_as_it_came(share, work):
-                    share.desk = self._gateway.newsroom.desk(caller, pattern)
-                    share.prepared = share.desk.prepare(operations)
-                    work.prepared.append(share)
-        except BaseException:
-            work.release(None)
-            raise
-        return work
+    def _prepare(self, tenant: Tenant, job: WriteJob) -> WriteJob:
+        """Sign the documents of a job, as far as detection goes."""
+        assert job.bulk is not None
+        with _closed_on_error(job):
+            for pattern, operations in self._by_pattern(job.bulk.operations).items():
+                part = PatternWrite(pattern, operations)
+                with (
+                    self._pass_on_failure(part, job),
+                    self._gateway.sessions.open(tenant, pattern) as session,
+                ):
+                    part.session = session
+                    part.write = job.enter(session.write(operations))
+                    job.prepared.append(part)
+        return job
 
-    def _decided(self, request: Request, work: Work) -> Work:
-        """With what is sent instead of the bulk, or of this part of it."""
-        assert work.bulk is not None
+    def _decide(self, request: Request, job: WriteJob) -> WriteJob:
+        """Put together what is sent instead of the bulk, or of this part of it."""
+        assert job.bulk is not None
         changes: dict[int, bytes] = {}
-        try:
-            while work.prepared:
-                share = work.prepared.pop(0)
-                with self._passing_as_it_came(share, work):
-                    changes |= self._enriched(request, share, work)
-        except BaseException:
-            work.release(None)
-            raise
-        if changes or work.is_part:
-            work.body, work.is_changed = work.bulk.assembled(changes), True
-        return work
+        with _closed_on_error(job):
+            for part in job.prepared:
+                with self._pass_on_failure(part, job):
+                    changes |= self._enrich(request, part, job)
+        if changes or job.is_part:
+            job.body, job.is_changed = job.bulk.assembled(changes), True
+        return job
 
-    def _parsed(self, request: Request, plain: bytes) -> bulk.Bulk:
+    def _parse(self, request: Request, plain: bytes) -> bulk.Bulk:
         route = request.route
         pairs = dict(routes.parameters(request.query))
         meta = bulk.request_meta(pairs)
@@ -263,57 +262,54 @@ class Writes:
         """Only names of indices are kept: others may be as long as a body."""
         return self._pattern_of_index(name) if routes.is_index(name) else None
 
-    def _enriched(self, request: Request, share: Share, work: Work) -> dict[int, bytes]:
-        desk, prepared = share.desk, share.prepared
-        assert desk is not None
-        assert prepared is not None
+    def _enrich(self, request: Request, part: PatternWrite, job: WriteJob) -> dict[int, bytes]:
+        assert part.write is not None
         alone = request.route.kind != "bulk"
-        try:
-            lines = desk.decide(prepared, alone=alone)
-        except BaseException:
-            desk.written(None)
-            raise
-        work.desks.append(desk)
+        lines = part.write.decide(alone=alone)
+        prepared = part.write.prepared
         if not prepared.is_complete and self._options.fail_closed:
-            raise self._closed(share.pattern, "the index is not there yet")
+            raise self._closed(part.pattern, "the index is not there yet")
         drafts = prepared.plan.drafts
-        work.enriched += len(drafts)
-        work.unenriched += share.writes - len(drafts)
-        if alone and drafts and share.operations[0].id is None:
-            work.new_id = drafts[0].id
+        job.enriched += len(drafts)
+        job.unenriched += part.documents - len(drafts)
+        job.unread_dates += prepared.unread_dates
+        if alone and drafts and part.operations[0].id is None:
+            job.new_id = drafts[0].id
         return lines
 
     @contextmanager
-    def _passing_as_it_came(self, share: Share, work: Work) -> Iterator[None]:
-        """What detection fails on is signed later, unless that is forbidden."""
+    def _pass_on_failure(self, part: PatternWrite, job: WriteJob) -> Iterator[None]:
+        """Documents that detection fails on pass without our fields, unless that is forbidden, and
+        are signed after the write."""
         try:
             yield
-        except StoreMissing as error:
-            work.missing.append(share.pattern)
-            self._failed(share.pattern, str(error), quiet=True)
+        except StoreMissing as error:  # this very write makes the index
+            if self._options.fail_closed:
+                raise self._closed(part.pattern, str(error)) from error
+            job.missing.append(part.pattern)
         except UnsupportedVersion as error:  # nor would any sweep sign it later
             self._gateway.counts["detection_failed"] += 1
-            raise self._closed(share.pattern, str(error)) from error
+            raise self._closed(part.pattern, str(error)) from error
         except EsdedupError as error:
-            self._failed(share.pattern, str(error))
+            self._note_failure(part.pattern, cause_of(error))
         except HttpError:
             raise
         except Exception:
-            log.exception("detection for %s failed", share.pattern)
-            self._failed(share.pattern, "a defect; the log has it")
+            log.exception("detection for %s failed", part.pattern)
+            self._note_failure(part.pattern, "a defect; the log has it")
         else:
             return
-        if share.desk is not None:
-            work.unsigned.append(share.desk)
-        work.unenriched += share.writes
+        if part.session is not None:
+            job.leave_unsigned(part.session)
+        job.unenriched += part.documents
 
-    def _failed(self, pattern: str, reason: str, *, quiet: bool = False) -> None:
+    def _note_failure(self, pattern: str, reason: str) -> None:
         self._gateway.counts["detection_failed"] += 1
         if self._options.fail_closed:
             raise self._closed(pattern, reason)
         now = time.monotonic()
-        if not quiet and now - self._told.get(pattern, -1e9) > _TOLD_SECONDS:
-            self._told[pattern] = now
+        if now - self._warned.get(pattern, -1e9) > _WARN_SECONDS:
+            self._warned[pattern] = now
             log.warning("writes to %s pass without our fields: %s", pattern, reason)
 
     def _closed(self, pattern: str, reason: str) -> HttpError:
@@ -323,27 +319,39 @@ class Writes:
             "esdedup_unavailable_exception",
         )
 
-    def _unread(self, work: Work, reason: str) -> Work:
-        if self._options.fail_closed:
-            raise HttpError(415, f"nothing was written: the body has {reason}")
-        return work
 
-
-def _operations(request: Request, answer: Answer) -> int | None:
-    """How many writes the cluster did; None where it cannot be told."""
-    if answer.head.status >= 300:
-        return None
-    body = _plain(answer)
-    if request.route.kind == "bulk":
-        return bulk.operations_done(body)
-    result = bulk.json_object(body)
-    return None if result is None else bulk.operation_done(result)
-
-
-def _plain(answer: Answer) -> bytes:
-    """Its body without compression; nothing where that cannot be read."""
+@contextmanager
+def _closed_on_error(job: WriteJob) -> Iterator[None]:
     try:
-        body = limits.unpacked(answer.body, answer.head.get("content-encoding"), 1 << 30)
+        yield
+    except BaseException:
+        job.close()
+        raise
+
+
+def _parse_answer(answer: Answer, share: MemoryShare) -> JSON | None:
+    """An answer without its compression, parsed; None where that cannot be done."""
+    try:
+        encoding = answer.head.get("content-encoding")
+        body = limits.unpack(answer.body, encoding, 1 << 30, share.charge)
     except HttpError:
-        return b""
-    return body or b""
+        return None
+    if not body:
+        return None
+    share.charge(limits.read_size(body))
+    return bulk.parse_answer(body)
+
+
+def _operations_done(job: WriteJob, parsed: JSON | None, *, is_bulk: bool) -> dict[int, int] | None:
+    """The writes that the cluster did, by the line of each action; None where it does not tell."""
+    if job.bulk is None or parsed is None:
+        return None
+    results = bulk.results_of(parsed) if is_bulk else [parsed]
+    operations = job.bulk.operations
+    if results is None or len(results) != len(operations):
+        return None
+    return {
+        op.action_line: count
+        for op, result in zip(operations, results, strict=True)
+        if (count := bulk.operation_done(result)) is not None
+    }

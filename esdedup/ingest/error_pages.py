@@ -1,12 +1,12 @@
-"""Pages that a site shows instead of an article: robot checks, blocks, consent, sign-up forms.
+"""Error pages, which a site shows instead of an article: robot checks, blocks, consent, sign-up.
 
-All readers of a site get the same few sentences under the addresses of different articles, so that
-every method calls them copies of one another. They are not: the articles were never seen.
+A site serves the same few sentences under the addresses of different articles. Every method would
+call them copies of one another, although the articles were never seen.
 
-What tells such a page from a short article about robots, cookies or subscriptions is that it speaks
+An error page differs from a short article about robots, cookies or subscriptions in that it speaks
 to its reader about the reader's own browser, address or account, and of nothing else. Hence three
-conditions: the text is short, two different marks of that address are in it, and most of its words
-are in sentences that have one. A teaser followed by an offer to subscribe stays an article.
+conditions: the text is short, it has two different marks of such speech, and most of its words are
+in sentences with a mark. A teaser followed by an offer to subscribe stays an article.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ import numpy as np
 
 from esdedup.text.sentences import split
 
-# Some 250 words. The longest notices seen, forms with their rules for passwords, have 1,200.
+# Characters, some 250 words. The longest error pages seen, sign-up forms with rules for passwords,
+# have 1,200.
 _LONGEST = 1_500
 _MARKS_NEEDED = 2
 _MOST = 0.5
 
-# By what the page is: marks, each as letters of which some must be in the text, and a pattern. The
-# letters only save time. A mark counts once however often it matches, so that what is said in one
-# breath, and the same in other languages, is one mark.
+# Kind of page -> marks. A mark is a pattern, preceded by strings of which one must be in the text:
+# they save most of the time. A mark counts once however often it matches; variants of one statement
+# and its translations are one mark.
 _MARKS: dict[str, tuple[tuple[str, str], ...]] = {
     "a check for robots": (
         (
@@ -178,8 +179,8 @@ _PATTERNS = [
 _LETTERS = sorted({some for _, letters, _ in _PATTERNS for some in letters})
 
 
-def notice_in(text: str) -> str | None:
-    """What a site shows here instead of an article; None of anything that may be one."""
+def find_error_page(text: str) -> str | None:
+    """The kind of error page that this text is; None if it may be an article."""
     if len(text) > _LONGEST:
         return None
     found = list(_marks(text))
@@ -194,7 +195,7 @@ def notice_in(text: str) -> str | None:
 
 
 def _marks(text: str) -> Iterator[tuple[str, list[int]]]:
-    """The marks in a text, by kind, with the places where they begin."""
+    """The kind of each mark in the text, and the places where it begins."""
     folded = text.lower()
     if not any(map(folded.__contains__, _LETTERS)):  # nearly always
         return

@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from esdedup.errors import ExtractionError
-from esdedup.ingest.readers.dates import moment
+from esdedup.ingest.readers.dates import parse_date
 from esdedup.ingest.readers.encodings import decode, looks_binary
 from esdedup.ingest.readers.records import clean, language, url_id
 from esdedup.model import Document
@@ -27,7 +27,7 @@ from esdedup.settings import Settings
 
 HtmlElement = Any  # lxml brings no types
 
-# Encodings are declared at the top: HTML asks for the first 1024 bytes, pages use some more.
+# Encodings are declared at the top: HTML requires the first 1024 bytes, pages use some more.
 _HEAD_BYTES = 8192
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _LANG = re.compile(rb"<html[^>]*?\slang\s*=\s*[\"']?([\w-]{2,12})", re.IGNORECASE)
@@ -70,7 +70,7 @@ _PUBLISHED_META = (
     "date",
     "pdate",
 )
-# No page is older than the web: what says so is a default of its template (1970, 0001).
+# No page is older than the web: an earlier date is a default of its template (1970, 0001).
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 _DAY_IN_URL = re.compile(
     r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/-]|$)"
@@ -88,7 +88,7 @@ def extract(document: Document, settings: Settings) -> Document:
     """
     if document.html is None:
         return document
-    tree = _parse(_checked(document.html, settings), _declared_by_server(document))
+    tree = _parse(_check_page(document.html, settings), _declared_by_server(document))
     about = _About(tree, document.url)
     text = _article_text(tree)
     url = document.url or about.url
@@ -119,7 +119,7 @@ def decode_page(page: bytes, declared: tuple[str, ...] = ()) -> str:
     return clean(decode(page, declared=(*declared, *named), lang=code))
 
 
-def _checked(page: bytes, settings: Settings) -> bytes:
+def _check_page(page: bytes, settings: Settings) -> bytes:
     if len(page) > settings.page_megabytes * 1_000_000:
         raise ExtractionError(
             f"the page has {len(page) / 1e6:.1f} MB; the limit (page_megabytes) is "
@@ -181,11 +181,11 @@ def _article_text(tree: HtmlElement) -> str:
 
 def _share_kept(text: str, other: str) -> float:
     """Of the word sequences of a text, those that another one has, too."""
-    own = _sequences(text)
-    return len(own & _sequences(other)) / len(own) if own else 1.0
+    own = _word_sequences(text)
+    return len(own & _word_sequences(other)) / len(own) if own else 1.0
 
 
-def _sequences(text: str) -> set[tuple[str, ...]]:
+def _word_sequences(text: str) -> set[tuple[str, ...]]:
     words = text.split()
     return set(zip(*(words[start:] for start in range(_SEQUENCE)), strict=False))
 
@@ -222,7 +222,7 @@ class _About:
     @property
     def lang(self) -> str | None:
         root = self._tree.getroottree().getroot()
-        told = (
+        declared = (
             root.get("lang"),
             root.get("xml:lang"),
             root.get("{http://www.w3.org/XML/1998/namespace}lang"),
@@ -230,14 +230,16 @@ class _About:
             self._metas.get("language"),
             self._metas.get("og:locale"),
         )
-        return next((code for value in told if value and (code := language(value))), None)
+        return next((code for value in declared if value and (code := language(value))), None)
 
     @property
     def url(self) -> str | None:
         """The canonical address; not a front page, which careless sites name on every article."""
         links = self._tree.iterfind(".//link[@href]")
-        told = [e.get("href") for e in links if "canonical" in (e.get("rel") or "").lower().split()]
-        for value in (*told, self._metas.get("og:url")):
+        named = [
+            e.get("href") for e in links if "canonical" in (e.get("rel") or "").lower().split()
+        ]
+        for value in (*named, self._metas.get("og:url")):
             if value and (url := _address(value, self._base)) is not None:
                 return url
         return None
@@ -245,7 +247,7 @@ class _About:
     @property
     def published(self) -> datetime | None:
         for value in self._times():
-            if (found := moment(value)) is not None and found >= _EARLIEST:
+            if (found := parse_date(value)) is not None and found >= _EARLIEST:
                 return found
         return None
 
@@ -279,7 +281,7 @@ def _metas(tree: HtmlElement) -> dict[str, str]:
 
 
 def _linked_data(tree: HtmlElement) -> Iterator[dict[str, Any]]:
-    """The articles described in JSON-LD; broken JSON there says nothing."""
+    """The articles described in JSON-LD; broken JSON is ignored."""
     for script in tree.iter("script"):
         if "ld+json" not in (script.get("type") or "").lower() or not script.text:
             continue
@@ -324,7 +326,7 @@ def _host(url: str | None) -> str | None:
 def _day_in(url: str | None) -> datetime | None:
     """`/2007/03/05/` in the address, as most newsrooms file their articles."""
     found = _DAY_IN_URL.search(urlsplit(url).path) if url_id(url) and url else None
-    return moment("{}-{:0>2}-{:0>2}".format(*found.groups())) if found else None
+    return parse_date("{}-{:0>2}-{:0>2}".format(*found.groups())) if found else None
 
 
 def _without_headline(text: str, title: str) -> str:

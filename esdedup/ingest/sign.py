@@ -1,4 +1,4 @@
-"""Documents to signed documents, a batch at a time: what a worker process does."""
+"""Signing: documents to signed documents, a batch at a time. Runs in worker processes, too."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from esdedup.errors import ExtractionError
-from esdedup.features.numbers import NumberContext, UnreadNumbers, stated
-from esdedup.ingest.error_pages import notice_in
-from esdedup.ingest.failures import failure
+from esdedup.features.numbers import LazyFacts, NumberContext, extract_facts
+from esdedup.ingest.error_pages import find_error_page
+from esdedup.ingest.failures import document_failure, map_documents
 from esdedup.methods import exact, method
 from esdedup.model import Document, Failure, Signature
 from esdedup.settings import Settings
-from esdedup.text import statistics
 from esdedup.text.batch import Batch
+from esdedup.text.statistics import statistics_of
 
-# How the counts of a text are taken in its language.
-Counting = Callable[[str, str | None], Sequence[NumberContext]]
+# Extracts the facts of a text in its language.
+FactExtractor = Callable[[str, str | None], Sequence[NumberContext]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Signed:
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise now what signing would raise with every document: missing statistics or models."""
-    statistics.check(settings)
+    """Raise the error that signing would raise with every document: missing statistics, models."""
+    statistics_of(settings)
     for name in settings.methods:
         module = method(name)
         if hasattr(module, "check"):
@@ -39,68 +39,61 @@ def check_settings(settings: Settings) -> None:
 
 
 def prepare(
-    documents: Sequence[Document], settings: Settings, counting: Counting = stated
+    documents: Sequence[Document], settings: Settings, extract: FactExtractor = extract_facts
 ) -> list[Signed | Failure]:
-    """Extract what is still a page, then sign; a document without words is a failure, and so is
-    what a site shows instead of an article."""
-    read = [_refuse_notice(read_page(document, settings), settings) for document in documents]
-    texts = [d for d in read if isinstance(d, Document)]
-    signed = iter(sign_many(texts, settings, counting))
-    out: list[Signed | Failure] = []
-    for item in read:
-        if isinstance(item, Failure):
-            out.append(item)
-        else:
-            out.append(_refuse_empty(next(signed)))
-    return out
+    """Extract the text of pages, then sign. Error pages and texts without words are failures."""
+    read = [_refuse_error_page(read_page(document, settings), settings) for document in documents]
+    return map_documents(
+        read, lambda texts: map(_refuse_empty, sign_many(texts, settings, extract))
+    )
 
 
-def prepare_apart(
+def prepare_in_worker(
     documents: Sequence[Document], settings: Settings
 ) -> list[Signature | Signed | Failure]:
-    """As `prepare`, for a worker process: of what came as a text the signature alone, since who
-    sent the document has it; see `joined`."""
+    """Like `prepare`, for worker processes. Returns only the signature for plain-text input; the
+    parent process re-attaches the document (`attach_document`)."""
     return [
         item.signature if isinstance(item, Signed) and item.document is document else item
         for document, item in zip(documents, prepare(documents, settings), strict=True)
     ]
 
 
-def prepare_to_ask(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
-    """As `prepare`, for what is not stored: counts, half of the work, are read of those articles
-    alone that something near is found of."""
-    return prepare(documents, settings, UnreadNumbers)
+def prepare_query(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
+    """Like `prepare`, for articles that are not stored. Numbers, half of the work, are extracted
+    only from those that have a candidate."""
+    return prepare(documents, settings, LazyFacts)
 
 
-def joined(document: Document, result: Signature | Signed | Failure) -> Signed | Failure:
+def attach_document(document: Document, result: Signature | Signed | Failure) -> Signed | Failure:
     return Signed(document, result) if isinstance(result, Signature) else result
 
 
 def sign_many(
-    documents: Sequence[Document], settings: Settings, counting: Counting = stated
+    documents: Sequence[Document], settings: Settings, extract: FactExtractor = extract_facts
 ) -> list[Signed]:
     """Words are hashed once for the batch and shared by all methods."""
     if not documents:
         return []
     batch = Batch(documents, settings)
     digests = exact.sign(batch, settings)
-    keys, kept_texts = _keys_by_method(batch, digests, settings)
+    keys, seeds = _keys_by_method(batch, digests, settings)
     format_ = settings.fingerprint_of_format()
     signed = []
     for i, document in enumerate(documents):
         start, end = batch.ranges[i]
         words = batch.tokens.count(i)
-        kept = kept_shingles(end - start, words, settings)
+        compared = kept_shingles(end - start, words, settings)
         lang = batch.languages[i]
         signature = Signature(
             format=format_,
             keys=keys[i],
-            shingles=batch.compared[start : start + kept].copy(),
+            shingles=batch.compared_hashes[start : start + compared].copy(),
             words=words,
             exact=digests[i],
-            numbers=counting(batch.texts[i], lang) if settings.number_check else (),
+            numbers=extract(batch.texts[i], lang) if settings.number_check else (),
             lang=lang,
-            kept=kept_texts[i],
+            query_seed=seeds[i],
         )
         signed.append(Signed(document, signature))
     return signed
@@ -109,23 +102,23 @@ def sign_many(
 def _keys_by_method(
     batch: Batch, digests: Sequence[str], settings: Settings
 ) -> tuple[list[dict[str, tuple[str, ...]]], list[dict[str, str]]]:
-    """The keys of each document, and what is kept beside them.
+    """The keys of each document, and the query seeds that methods store beside them.
 
-    A text too short for a shingle has its exact words as one.
+    A text too short for a shingle has its exact words as a key.
     """
     out: list[dict[str, tuple[str, ...]]] = [{} for _ in batch.documents]
-    kept: list[dict[str, str]] = [{} for _ in batch.documents]
+    seeds: list[dict[str, str]] = [{} for _ in batch.documents]
     for name in settings.methods:
         module = method(name)
         for i, value in enumerate(module.sign(batch, settings)):
             if keys := module.keys(value, settings):
                 out[i][name] = keys
-            if hasattr(module, "kept") and (text := module.kept(value, settings)):
-                kept[i][name] = text
+            if hasattr(module, "query_seed") and (text := module.query_seed(value, settings)):
+                seeds[i][name] = text
     for own, digest, (start, end) in zip(out, digests, batch.ranges, strict=True):
         if start == end:
             own["exact"] = exact.keys(digest, settings)
-    return out, kept
+    return out, seeds
 
 
 def kept_shingles(shingles: int, words: int, settings: Settings) -> int:
@@ -142,23 +135,23 @@ def read_page(document: Document, settings: Settings) -> Document | Failure:
     try:
         return extract(document, settings)
     except ExtractionError as error:
-        return failure(document, str(error))
+        return document_failure(document, str(error))
 
 
-def _refuse_notice(item: Document | Failure, settings: Settings) -> Document | Failure:
+def _refuse_error_page(item: Document | Failure, settings: Settings) -> Document | Failure:
     if isinstance(item, Failure) or not settings.refuse_notices:
         return item
-    what = notice_in(item.text)
-    if what is None:
+    kind = find_error_page(item.text)
+    if kind is None:
         return item
-    reason = f"this is no article but {what}; `refuse_notices = false` takes it for one"
-    return failure(item, reason)
+    reason = f"this is no article but {kind}; `refuse_notices = false` takes it for one"
+    return document_failure(item, reason)
 
 
 def _refuse_empty(signed: Signed) -> Signed | Failure:
     if signed.signature.words:
         return signed
-    return failure(
+    return document_failure(
         replace(signed.document, html=None),
         "there are no words in its title and text; check the field names (--field text=NAME)",
     )

@@ -1,14 +1,14 @@
-"""One streaming pass over articles: from files or from a store to statistics."""
+"""Word statistics of a corpus, counted in one streaming pass over files or a store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import numpy as np
 
 from esdedup.errors import InputError
+from esdedup.ingest.failures import map_documents
 from esdedup.ingest.sign import read_page
 from esdedup.ingest.workers import Workers
 from esdedup.model import Document, Failure
@@ -16,19 +16,18 @@ from esdedup.settings import Settings
 from esdedup.stores import Store
 from esdedup.text.batch import Batch
 from esdedup.text.hashing import mix
-from esdedup.text.statistics.corpus import Counted, Counter, Statistics, site_of
+from esdedup.text.statistics.corpus import DocumentWords, Statistics, StatisticsBuilder, site_of
 from esdedup.text.statistics.countmin import Shape
 
 # Too high by at most .65 in a million of all phrases counted, but for 1.8 % of them: 2^22 x 4
 # cells, 67 MB, and half as much for the sites. Enough for four million distinct phrases, thirty
-# thousand articles; the sample counted exactly tells when it is not.
+# thousand articles; the sample counted exactly shows the error beyond that.
 ERROR = 1e-6
 DOUBT = 0.02
-_MANY = 500
 
 
 @dataclass(slots=True)
-class Progress:
+class CountingProgress:
     """Where a pass is."""
 
     counted: int = 0
@@ -42,13 +41,13 @@ def count(
     *,
     shape: Shape | None = None,
     workers: int = 0,
-    progress: Callable[[Progress], None] = lambda progress: None,
+    progress: Callable[[CountingProgress], None] = lambda progress: None,
     failed: Callable[[Failure], None] = lambda failure: None,
 ) -> Statistics:
-    """Statistics of a stream of articles; what cannot be read is told of and left out."""
+    """Statistics of a stream of articles; those that cannot be read are reported and left out."""
     plain = replace(settings, words_file="", words_version="", leave_out_boilerplate=False)
-    counter = Counter(settings.phrase_words, shape or Shape.of(ERROR, DOUBT))
-    done = Progress()
+    counter = StatisticsBuilder(settings.phrase_words, shape or Shape.of(ERROR, DOUBT))
+    done = CountingProgress()
     with Workers(workers, count_documents, plain) as pool:
         for chunk in pool.map(documents, settings.batch):
             counted = []
@@ -71,14 +70,15 @@ def count(
     return counter.statistics()
 
 
-def count_documents(documents: Sequence[Document], settings: Settings) -> list[Counted | Failure]:
-    """What a worker process does: extract what is still a page, then count one document each."""
+def count_documents(
+    documents: Sequence[Document], settings: Settings
+) -> list[DocumentWords | Failure]:
+    """Extract the text of pages, then count each document; runs in worker processes."""
     read = [read_page(document, settings) for document in documents]
-    counted = iter(_counted([item for item in read if isinstance(item, Document)], settings))
-    return [item if isinstance(item, Failure) else next(counted) for item in read]
+    return map_documents(read, lambda texts: _count_words(texts, settings))
 
 
-def _counted(documents: Sequence[Document], settings: Settings) -> Iterator[Counted]:
+def _count_words(documents: Sequence[Document], settings: Settings) -> Iterator[DocumentWords]:
     if not documents:
         return
     batch = Batch(documents, settings)
@@ -87,7 +87,7 @@ def _counted(documents: Sequence[Document], settings: Settings) -> Iterator[Coun
     phrases = mix(tokens.shingles(settings.phrase_words))
     ranges = tokens.shingle_ranges(settings.phrase_words).tolist()
     for text, (start, end) in enumerate(ranges):
-        yield Counted(
+        yield DocumentWords(
             batch.term_languages[text],
             site_of(documents[text]),
             tokens.count(text),
@@ -96,9 +96,7 @@ def _counted(documents: Sequence[Document], settings: Settings) -> Iterator[Coun
         )
 
 
-def articles_of(store: Store) -> Iterator[Document]:
-    """All articles of a store, in the order of their ids, some at a time."""
-    ids = sorted(store.changed_since(datetime.fromtimestamp(0, UTC)))
-    for start in range(0, len(ids), _MANY):
-        records = store.get_many(ids[start : start + _MANY])
-        yield from (records[id_].document for id_ in sorted(records))
+def read_articles(store: Store) -> Iterator[Document]:
+    """All articles of a store in the order of their ids, read in batches."""
+    for records in store.documents.scan():
+        yield from (record.document for record in records)

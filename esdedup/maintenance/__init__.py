@@ -1,1 +1,1 @@
-"""Work on a store that is there: backfill, other settings, retention, repair, curation."""
+"""Work on an existing store: backfill, changed settings, retention, repair, curation."""

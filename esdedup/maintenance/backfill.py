@@ -1,10 +1,10 @@
-"""Signatures, groups and roles for an index that is full of news already, in place.
+"""Adds signatures, groups and roles to an index that already has articles, in place.
 
-Articles are read in the order of time, so that the earliest becomes the original at once and
-little has to be relinked; the order does not change the result. Each batch is signed, decided,
-written on the condition that nobody changed the document meanwhile, and settled; then the next.
-A run that was stopped goes on where it was, on any machine: what is done is told by the documents
-themselves, the rest by a small document beside the index.
+Articles are read in the order of time, so that the earliest becomes the original at once and few
+links change later; the order does not change the result. Each batch is signed, decided, written
+with conditional updates, and reconciled before the next. A stopped run resumes on any machine:
+signed documents are recognised by their format, and the position is in a small document beside the
+index.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.epoch import Epoch
-from esdedup.clustering.records import undecided
+from esdedup.clustering.records import undecided_record
 from esdedup.errors import InputError, StoreError
-from esdedup.ingest.readers.dates import UnreadDates, moment
+from esdedup.ingest.readers.dates import UnreadDates, parse_date
 from esdedup.ingest.readers.records import FieldMap, to_document
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.ingest.workers import Workers
 from esdedup.model import JSON, Decision, Document, Failure
+from esdedup.model.json_form import JsonField, Result
 from esdedup.stores import Record
-from esdedup.stores.cluster import requests as bodies
+from esdedup.stores.cluster.documents import version_of
 from esdedup.stores.cluster.foreign_index import (
     WHOLE,
-    ExistingIndex,
+    ForeignIndex,
     Part,
     State,
     TimeField,
@@ -37,8 +38,8 @@ from esdedup.stores.cluster.foreign_index import (
     ours_of,
     source_of,
     unsigned_query,
-    version_of,
 )
+from esdedup.stores.cluster.requests import documents as document_requests
 
 # Pages are large; articles are not.
 _PAGES_AT_ONCE = 50
@@ -49,10 +50,12 @@ OVERLAP = timedelta(minutes=5)
 _MAX_PASSES = 50
 _SAMPLE = 1_000
 _RUN = "run"
+_HIDDEN = JsonField(hidden=True)
+_Unread = Annotated[UnreadDates, JsonField(convert=UnreadDates.to_json)]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BackfillPlan:
     """What to work on."""
 
     fields: Mapping[str, str] = field(default_factory=dict)  # ours -> theirs
@@ -73,62 +76,49 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Progress:
-    """Where a run is; the same object is handed out after every batch."""
+class Progress(Result):
+    """How far a run is; the same object is yielded after every batch."""
 
-    total: int = 0
-    done: int = 0
+    total: Annotated[int, _HIDDEN] = 0
+    done: Annotated[int, JsonField("documents")] = 0
     roles: Counter[str] = field(default_factory=Counter)
     relinked: int = 0
-    changed_meanwhile: int = 0  # left to the next pass
+    changed_meanwhile: Annotated[int, _HIDDEN] = 0  # left to the next pass
     passes: int = 0
     resumed: bool = False
     failures: dict[str, str] = field(default_factory=dict)  # refused by the server: id -> reason
-    unread_dates: UnreadDates = field(default_factory=UnreadDates)
+    unread_dates: _Unread = field(default_factory=UnreadDates)
     # Indices read in the order of arrival, and why they cannot be sorted by time.
     arrival_order: dict[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> JSON:
-        return {
-            "documents": self.done,
-            "roles": dict(self.roles),
-            "relinked": self.relinked,
-            "passes": self.passes,
-            "resumed": self.resumed,
-            "failures": dict(self.failures),
-            "unread_dates": self.unread_dates.to_json(),
-            "arrival_order": dict(self.arrival_order),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Result):
     """What a run would do, from counting and from a sample."""
 
     documents: int
-    unsigned: int
+    unsigned: Annotated[int, JsonField("to_do")]
     sampled: int
     without_text: int
     without_date: int
-    unread_dates: UnreadDates
+    unread_dates: _Unread
     fields: dict[str, str]
     time_field: str | None
     arrival_order: dict[str, str]
-    example: str = ""
+    example: str = ""  # why one of the articles has no text
 
-    def to_json(self) -> JSON:
-        return {
-            "documents": self.documents,
-            "to_do": self.unsigned,
-            "sampled": self.sampled,
-            "without_text": self.without_text,
-            "without_date": self.without_date,
-            "unread_dates": self.unread_dates.to_json(),
-            "fields": self.fields,
-            "time_field": self.time_field,
-            "arrival_order": self.arrival_order,
-            "example": self.example,
-        }
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """At most so many documents a second; 0 is no limit."""
+
+    rate: float
+    sleep: Callable[[float], None] = time.sleep
+
+    def wait(self, documents: int, started: float) -> None:
+        """Sleep as long as these documents should have taken and did not."""
+        if self.rate and (left := documents / self.rate - (time.monotonic() - started)) > 0:
+            self.sleep(left)
 
 
 class Backfill:
@@ -137,35 +127,34 @@ class Backfill:
     def __init__(
         self,
         deduplicator: Deduplicator,
-        plan: Plan,
+        plan: BackfillPlan,
         *,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        from esdedup.stores.cluster.store import ClusterStore
-
-        store = deduplicator.store
-        if not isinstance(store, ClusterStore):
+        index = deduplicator.store.maintenance.foreign_index
+        if index is None:
             raise StoreError(
-                "every article in an SQLite store is signed: there is nothing to do; to switch a "
-                "method on say --only METHOD"
+                "every article in an SQLite store is signed: there is nothing to do; to add a "
+                "method use --only METHOD"
             )
         if "id" in plan.fields:
             raise InputError("the id of an article is its _id: --field id=… cannot be used here")
         self._deduplicator = deduplicator
         self._builder = deduplicator.writer.builder
         self._settings = deduplicator.settings
-        self.index: ExistingIndex = ExistingIndex(store)
-        self._plan = replace(plan, fields={**self.index.told_fields(), **plan.fields})
+        self.index: ForeignIndex = index
+        self._store = deduplicator.store
+        self._plan = replace(plan, fields={**self.index.recorded_fields(), **plan.fields})
         self._names = FieldMap(self._plan.fields)
-        self._mapped = self.index.mapped()
+        self._mapped = self.index.field_types()
         self._orders = self.index.orders(self._names.names("published"))
-        self._sleep = sleep
+        self._throttle = Throttle(plan.throttle, sleep)
         self._filters = self._time_filters()
 
     # --- before a run --------------------------------------------------------------------------
 
     def preview(self) -> Preview:
-        """Nothing is written."""
+        """Count articles and read a sample; nothing is written."""
         query = self._query()
         sample: list[JSON] = []
         for hits in self.pages(query):
@@ -191,7 +180,7 @@ class Backfill:
         )
 
     def arrival_order(self) -> dict[str, str]:
-        return self.index.without_time(self._names.names("published"))
+        return self.index.explain_missing_times(self._names.names("published"))
 
     @property
     def _time(self) -> TimeField | None:
@@ -203,26 +192,29 @@ class Backfill:
         found: dict[str, str] = {}
         for ours in ("title", "text", "published", "lang", "url"):
             for name in self._names.names(ours):
-                if any(bodies.at_path(source_of(hit), name) not in (None, "") for hit in hits):
+                if any(
+                    document_requests.at_path(source_of(hit), name) not in (None, "")
+                    for hit in hits
+                ):
                     found[ours] = name
                     break
         return found
 
-    def _mapped_names(self) -> dict[str, list[str]]:
-        """Those of the names that the index has; the told ones whether mapped or not."""
+    def mapped_names(self) -> dict[str, list[str]]:
+        """Our fields with their names in the index; names given by the plan need no mapping."""
         found = {}
         for ours in ("title", "text", "url", "source", "lang", "published"):
             names = self._names.names(ours)
-            told = ours in self._plan.fields
-            if mapped := [name for name in names if told or name in self._mapped]:
+            is_given = ours in self._plan.fields
+            if mapped := [name for name in names if is_given or name in self._mapped]:
                 found[ours] = mapped
         return found
 
     # --- a run ---------------------------------------------------------------------------------
 
     def run(self) -> Iterator[Progress]:
-        """Batch by batch; stopping between two of them loses nothing."""
-        names = self._mapped_names()
+        """Sign batch by batch; a caller may stop between two batches and run it again."""
+        names = self.mapped_names()
         if self._plan.fields or any(list(found) != [ours] for ours, found in names.items()):
             self.index.record_names(self._plan.fields, names)
         run = self._join_run()
@@ -232,7 +224,7 @@ class Backfill:
         self._finish(run, state)
 
     def catch_up(self) -> Iterator[Progress]:
-        """Only what has no place yet, seen first now; nothing is recorded."""
+        """Sign only articles without a signature; no state of a run is recorded."""
         now = time.time_ns() // 1000
         progress = Progress(total=self._count(), arrival_order=self.arrival_order())
         yield from self._passes(now, progress, None)
@@ -251,40 +243,40 @@ class Backfill:
                     wanted = [h for h in hits if everything or self._is_wanted(h, progress)]
                     if wanted:
                         started, at = time.monotonic(), datetime.now(UTC)
-                        self._batch(wanted, first_seen, pool, progress)
+                        self.sign_batch(wanted, first_seen, pool, progress)
                         if state is not None:
                             place = _position(hits, self._time) if everything else None
                             state |= {"at": at.isoformat(), "position": place}
                             self._save(state, progress)
                         yield progress
-                        self._wait(len(wanted), started)
-                self.index.store.refresh()
+                        self._throttle.wait(len(wanted), started)
+                self._store.concurrency.make_visible()
                 if progress.done + progress.changed_meanwhile == before and not everything:
                     return
 
-    def _batch(
+    def sign_batch(
         self,
         hits: Sequence[JSON],
         first_seen: int,
         pool: Workers[Signed | Failure],
         progress: Progress,
     ) -> None:
-        store = self.index.store
+        store = self._store
         epoch = Epoch.begin(store)
         read = [self.document(hit) for hit in hits]
         signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
         pairs = list(zip(hits, signed, strict=True))
         records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
-        failed = [self._failed(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
+        failed = [self._failed_record(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
         decided = [*epoch.place(records, hidden={hit["_id"] for hit in hits}), *failed]
         old = self._old_records(hits)
         epoch.note_replaced(list(old.values()))
         report = self.index.annotate_many(decided, set(old))
-        written = [r for r in decided if report.accepted(r.document.id)]
+        written = [r for r in decided if report.is_accepted(r.document.id)]
         epoch.must_recheck = bool(report.conflicts or report.failures)
         epoch.written = {r.document.id for r in written}
         # Another program may have replaced an original that copies depend on.
-        epoch.affected |= store.followers(epoch.written)
+        epoch.affected |= store.candidates.dependents(epoch.written)
         relinked = epoch.reconcile()
         self._count_roles(written, relinked, progress)
         progress.failures.update(report.failures)
@@ -303,7 +295,7 @@ class Backfill:
         progress.relinked += len(set(relinked) - ids)
 
     def _is_wanted(self, hit: JSON, progress: Progress) -> bool:
-        """Not what the server refused before, nor what was signed since the page was listed."""
+        """Whether a hit is unsigned. False if the server refused it before."""
         dedup = ours_of(hit)
         signed = dedup.get("format") == self._settings.fingerprint_of_format() and "group" in dedup
         return not signed and hit["_id"] not in progress.failures
@@ -318,21 +310,21 @@ class Backfill:
     def _record(self, hit: JSON, signed: Signed, first_seen: int) -> Record:
         first_seen = _first_seen(hit, first_seen)
         order = self._builder.order(signed.document, signed.signature.words, first_seen)
-        return replace(undecided(signed, order, first_seen), version=version_of(hit))
+        return replace(undecided_record(signed, order, first_seen), version=version_of(hit))
 
-    def _failed(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
-        """An own group, or a collapse would fold all articles without a text into one."""
+    def _failed_record(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
+        """An article without a text is a group of its own, or a collapse would fold them all."""
         own = {k: v for k, v in source_of(hit).items() if k != "dedup"}
-        published = moment(self._names.take(own, "published"))
+        published = parse_date(self._names.take(own, "published"))
         record = self._builder.build_unprocessed(
             Document(hit["_id"], published=published), _first_seen(hit, first_seen), failure.reason
         )
         return replace(record, version=version_of(hit))
 
     def _old_records(self, hits: Sequence[JSON]) -> dict[str, Record]:
-        """Documents that had a place before they are signed again."""
+        """The stored records of documents that are signed again."""
         marked = [h["_id"] for h in hits if "moment" in ours_of(h)]
-        return self.index.store.get_many(marked) if marked else {}
+        return self._store.documents.get(marked) if marked else {}
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -364,7 +356,7 @@ class Backfill:
         if plan.since is None and plan.until is None:
             return []
         names = self._names.names("published")
-        others = self.index.other_types(names)
+        others = self.index.explain_other_types(names)
         times = dict.fromkeys(order.time for order in self._orders if order.time is not None)
         if others or not times:
             found = "; ".join(f"in {index} {what}" for index, what in others.items())
@@ -380,12 +372,6 @@ class Backfill:
         """Of this part, roughly: a hash cuts evenly."""
         whole = self.index.count(self._query(everything=self._plan.restart))
         return round(whole / self._plan.part.of)
-
-    def _wait(self, documents: int, started: float) -> None:
-        if self._plan.throttle:
-            left = documents / self._plan.throttle - (time.monotonic() - started)
-            if left > 0:
-                self._sleep(left)
 
     # --- the state of a run --------------------------------------------------------------------
 
@@ -418,11 +404,11 @@ class Backfill:
         if values["finished"] or any(values[name] != wanted[name] for name in wanted):
             return False
         mine = self.index.read_state(self._state_name)
-        # Done here and asked to sign all again: that is the next run.
+        # A finished part with `restart` begins the next run.
         return not (self._plan.restart and _is_finished(mine, values))
 
     def _resume(self, run: JSON, progress: Progress) -> JSON:
-        """The state of this part; a batch that was cut short is settled first."""
+        """The state of this part; a batch that was cut short is reconciled first."""
         found = self.index.read_state(self._state_name)
         if found is None or found.values["run"] != run["started"]:
             state = {"run": run["started"], "at": datetime.now(UTC).isoformat(), "position": None}
@@ -430,7 +416,7 @@ class Backfill:
             state = dict(found.values)
             progress.resumed = not state["finished"]
             since = datetime.fromisoformat(state["at"])
-            progress.relinked += len(settle_since(self._deduplicator, since))
+            progress.relinked += len(reconcile_since(self._deduplicator, since))
         self._save(state, progress)
         return state
 
@@ -449,8 +435,8 @@ class Backfill:
             self.index.replace_state(_RUN, {**run, "finished": True}, current)
 
 
-def settle_since(deduplicator: Deduplicator, since: datetime) -> dict[str, Decision]:
-    """Look again at every link written since then: a run may have died before it settled them."""
+def reconcile_since(deduplicator: Deduplicator, since: datetime) -> dict[str, Decision]:
+    """Reconcile every link written since then: a killed run may not have reconciled them."""
     return deduplicator.sweep(since - OVERLAP)
 
 
@@ -461,20 +447,20 @@ def sweep(
     fields: Mapping[str, str] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Progress:
-    """Sign what came in by another route, and settle what a crash left half done.
+    """Sign articles that other programs wrote, and reconcile what a crash left incomplete.
 
-    An SQLite file writes whole batches or nothing, so there only the second is looked at.
+    An SQLite store has no unsigned articles; there only the second step applies.
     """
     progress = Progress()
-    if not deduplicator.store.serial:
-        deduplicator.store.refresh()
-        job = Backfill(deduplicator, Plan(fields=fields or {}))
+    if deduplicator.store.maintenance.foreign_index is not None:
+        deduplicator.store.concurrency.make_visible()
+        job = Backfill(deduplicator, BackfillPlan(fields=fields or {}))
         progress.arrival_order = job.arrival_order()
         for latest in job.catch_up():
             progress = latest
             if stopped():
                 return progress
-    progress.relinked += len(settle_since(deduplicator, since))
+    progress.relinked += len(reconcile_since(deduplicator, since))
     return progress
 
 

@@ -1,25 +1,36 @@
-"""What a deletion did: who is gone, who was never there, who leads instead."""
+"""Deletion with a report: which articles are gone, and which lead their group instead."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.model.json_form import Result
 
 
-def delete(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, list[str]]:
-    """Delete articles, in one transaction where the store has them, and tell what became of it."""
+@dataclass(frozen=True, slots=True)
+class Deleted(Result):
+    """The deleted articles, the ids that the store does not have, and the new originals."""
+
+    deleted: list[str]
+    missing: list[str]
+    promoted: list[str]
+
+
+def delete(deduplicator: Deduplicator, ids: Sequence[str]) -> Deleted:
+    """Delete articles, in one transaction if the store has transactions."""
     store = deduplicator.store
-    with store.transaction():
-        before = store.get_many(store.followers(ids) - set(ids))
+    with store.concurrency.transaction():
+        before = store.documents.get(store.candidates.dependents(ids) - set(ids))
         removed = deduplicator.delete(ids)
-        after = store.get_many(before)
-    return {
-        "deleted": [id_ for id_ in dict.fromkeys(ids) if id_ in removed],
-        "missing": [id_ for id_ in dict.fromkeys(ids) if id_ not in removed],
-        "promoted": [
+        after = store.documents.get(before)
+    return Deleted(
+        [id_ for id_ in dict.fromkeys(ids) if id_ in removed],
+        [id_ for id_ in dict.fromkeys(ids) if id_ not in removed],
+        [
             id_
             for id_, record in after.items()
             if record.decision.link.canonical and not before[id_].decision.link.canonical
         ],
-    }
+    )

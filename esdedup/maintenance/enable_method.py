@@ -1,9 +1,9 @@
-"""A method switched on later: its keys for documents that are signed already, and only these.
+"""Enables a method on a store whose documents are signed already.
 
-First the keys, batch by batch; the store goes on with the methods it had, and what is done is told
-by the documents themselves. When no document is left, the settings of the store change, at once,
-and every link is looked at again with the new method: groups become those of a store that had the
-method from the beginning. A run that was stopped goes on where it was.
+First the keys are added, batch by batch, while the store works with its old methods; documents
+without the keys are those left to do. Then the settings of the store change at once, and every link
+is reconciled: groups become those of a store that had the method from the beginning. A stopped run
+resumes.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import SettingsError, StoreError
 from esdedup.ingest.sign import Signed, check_settings, prepare
 from esdedup.ingest.workers import Workers
-from esdedup.maintenance.backfill import OVERLAP, Backfill, Plan, Progress
+from esdedup.maintenance.backfill import OVERLAP, Backfill, BackfillPlan, Progress, Throttle
 from esdedup.methods import method as find_method
 from esdedup.model import JSON, Failure
+from esdedup.model.batching import batched
 from esdedup.settings import Settings
-from esdedup.stores.cluster.key_backfill import Added, AddedFields, AddedRows, Addition, Waiting
+from esdedup.stores.ports import Addition, KeyBackfill, Waiting
 
 # Each pass takes what was written during the one before it.
 _MAX_PASSES = 50
-_EVER = datetime.fromtimestamp(0, UTC)
 
 
 def with_method(recorded: Settings, method: str, changed: Settings) -> Settings:
     """The settings of a store with one more method, as `changed` has it."""
-    find_method(method)  # an unknown one is told of here
+    find_method(method)  # raises for an unknown one
     methods = tuple(dict.fromkeys([*recorded.methods, method]))
     return replace(changed, methods=methods)
 
 
-class SwitchOn:
+class MethodEnabling:
     """One run: the keys of `method`, then the settings, then the links."""
 
     def __init__(
@@ -64,10 +64,9 @@ class SwitchOn:
         self._settings = settings
         self._restart = restart
         self._was_on = method in recorded.methods
-        self._throttle = throttle
-        self._sleep = sleep
-        plan = Plan(fields=names or {}, throttle=throttle)
-        self._added = _added(deduplicator, method, plan, settings.batch)
+        self._throttle = Throttle(throttle, sleep)
+        plan = BackfillPlan(fields=names or {}, throttle=throttle)
+        self._added = _open_key_backfill(deduplicator, method, plan, settings.batch)
 
     def __enter__(self) -> Self:
         return self
@@ -76,11 +75,11 @@ class SwitchOn:
         self._deduplicator.close()
 
     def count(self) -> int:
-        """Documents to look at."""
+        """The number of documents to process."""
         return self._added.count()
 
     def run(self) -> Iterator[Progress]:
-        """Batch by batch; stopping between two of them loses nothing."""
+        """Work batch by batch; a caller may stop between two batches and run it again."""
         progress = Progress(total=self._added.count())
         state = self._join(progress)
         if state["phase"] == "keys":
@@ -107,17 +106,17 @@ class SwitchOn:
                     began = time.monotonic()
                     self._batch(page, pool, progress)
                     yield progress
-                    self._wait(len(page), began)
-                store.refresh()
+                    self._throttle.wait(len(page), began)
+                store.concurrency.make_visible()
                 since = started - OVERLAP
                 if progress.done + progress.changed_meanwhile == before:
                     break
             # In a file nobody else writes between the last look and the change of the settings.
-            with store.transaction():
+            with store.concurrency.transaction():
                 for page in self._added.pages(everything=False, since=since):
                     self._batch(page, pool, progress)
                 self._added.record(self._settings)
-                self._added.save({**self._wanted(), "phase": "links", "after": None})
+                self._added.save({**self._run_key(), "phase": "links", "after": None})
 
     def _batch(
         self, page: Sequence[Waiting], pool: Workers[Signed | Failure], progress: Progress
@@ -131,37 +130,29 @@ class SwitchOn:
                 continue
             signature = item.signature
             keys = tuple(signature.keys.get(self._method, ()))
-            additions.append(Addition(waiting, keys, signature.kept.get(self._method, "")))
-        news = [addition for addition in additions if addition.is_news]
+            additions.append(Addition(waiting, keys, signature.query_seed.get(self._method, "")))
+        news = [addition for addition in additions if addition.is_change]
         report = self._added.write(news)
         progress.failures.update(report.failures)
         progress.changed_meanwhile += len(report.conflicts)
         progress.done += len(news) - len(report.conflicts) - len(report.failures)
         progress.total = max(progress.total, progress.done)
 
-    def _wait(self, documents: int, began: float) -> None:
-        if self._throttle:
-            left = documents / self._throttle - (time.monotonic() - began)
-            if left > 0:
-                self._sleep(left)
-
     # --- links ---------------------------------------------------------------------------------
 
     def _relink(self, progress: Progress) -> Iterator[Progress]:
-        """Every document once, with all that follows; the papers' online way mends nothing."""
+        """Reconcile every document once; with `attract=all` links are never changed."""
         store = self._deduplicator.store
-        store.adopt(self._settings)
+        store.settings = self._settings
         self._deduplicator.settings = self._settings
         state = self._added.state() or {}
         after = state.get("after")
         if self._settings.attract != "all":
-            store.begin()
-            ids = sorted(store.changed_since(_EVER))
+            store.concurrency.snapshot()
+            ids = sorted(store.documents.changed_ids())
             ids = [id_ for id_ in ids if after is None or id_ > after]
-            size = self._settings.batch
-            for start in range(0, len(ids), size):
-                part = ids[start : start + size]
-                with store.transaction():
+            for part in batched(ids, self._settings.batch):
+                with store.concurrency.transaction():
                     progress.relinked += len(reconcile(store, part, forced=part))
                     self._added.save({**state, "after": part[-1]})
                 yield progress
@@ -170,13 +161,13 @@ class SwitchOn:
 
     # --- the state of a run --------------------------------------------------------------------
 
-    def _wanted(self) -> JSON:
+    def _run_key(self) -> JSON:
         return {"method": self._method, "settings": fields_of(self._method, self._settings)}
 
     def _join(self, progress: Progress) -> JSON:
         """The run that is under way, or a new one."""
         state = self._added.state()
-        wanted = self._wanted()
+        wanted = self._run_key()
         if state is not None:
             if state["method"] != self._method:
                 raise StoreError(
@@ -187,10 +178,10 @@ class SwitchOn:
                 progress.resumed = True
                 return state
             if state["phase"] == "keys" and not self._restart:
+                differences = _describe_differences(state["settings"], wanted["settings"])
                 raise SettingsError(
-                    f"{self._method} is being switched on with other settings "
-                    f"({_told(state['settings'], wanted['settings'])}); give the same ones to go "
-                    "on, or --restart to begin anew with these"
+                    f"{self._method} is being switched on with other settings ({differences}); "
+                    "give the same ones to go on, or --restart to begin anew with these"
                 )
         state = {**wanted, "phase": "keys"}
         self._added.save(state)
@@ -203,15 +194,14 @@ def fields_of(method: str, settings: Settings) -> JSON:
     return {f.name: values[f.name] for f in fields(settings) if f.metadata["method"] == method}
 
 
-def _told(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+def _describe_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     other = [name for name in here if there.get(name) != here[name]]
     return ", ".join(f"{n} is {there.get(n)!r} there and {here[n]!r} here" for n in other)
 
 
-def _added(deduplicator: Deduplicator, method: str, plan: Plan, size: int) -> Added:
-    from esdedup.stores.sqlite.store import SQLiteStore
-
-    if isinstance(deduplicator.store, SQLiteStore):
-        return AddedRows(deduplicator.store, method, size)
-    reader = Backfill(deduplicator, plan)
-    return AddedFields(reader.index, reader, method)
+def _open_key_backfill(
+    deduplicator: Deduplicator, method: str, plan: BackfillPlan, size: int
+) -> KeyBackfill:
+    maintenance = deduplicator.store.maintenance
+    reader = None if maintenance.foreign_index is None else Backfill(deduplicator, plan)
+    return maintenance.key_backfill(method, size, reader)

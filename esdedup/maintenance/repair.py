@@ -1,4 +1,4 @@
-"""What `doctor --fix` does: every document back to its right place, and a line for each deed."""
+"""`doctor --fix`: signs and reconciles documents, and returns a line for each repair."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import reconcile
-from esdedup.maintenance.backfill import Backfill, Plan
+from esdedup.maintenance.backfill import Backfill, BackfillPlan
 from esdedup.model import Decision, Document
 from esdedup.stores import Record
 
@@ -15,17 +15,17 @@ _ALL = 1 << 31
 
 
 def repair(deduplicator: Deduplicator) -> list[str]:
-    """Missing groups and other formats first, since the links of others rest on signatures."""
+    """Sign documents without a group or with another format first; links depend on signatures."""
     return [*_sign(deduplicator), *_relink(deduplicator)]
 
 
 def _sign(deduplicator: Deduplicator) -> list[str]:
     """Documents without a group, or signed in another format, are signed again."""
-    if deduplicator.store.serial:
+    if deduplicator.store.maintenance.foreign_index is None:
         return _sign_again(deduplicator)
-    deduplicator.store.refresh()
+    deduplicator.store.concurrency.make_visible()
     signed, refused = 0, {}
-    for progress in Backfill(deduplicator, Plan()).catch_up():
+    for progress in Backfill(deduplicator, BackfillPlan()).catch_up():
         signed, refused = progress.done, progress.failures
     done = [f"{signed} articles without a group, or of another format, signed"] if signed else []
     return done + [f"{id_} cannot be signed: {reason}" for id_, reason in refused.items()]
@@ -42,10 +42,10 @@ def _sign_again(deduplicator: Deduplicator) -> list[str]:
 
 def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:
     store, mine = deduplicator.store, deduplicator.settings.fingerprint_of_format()
-    if not any("have format" in problem for problem in store.check()):
+    if not any("have format" in problem for problem in store.maintenance.find_problems()):
         return  # reading every document takes long
-    for group, _ in store.groups(smallest=1, size=_ALL):
-        for record in store.members(group):
+    for group, _ in store.search.groups(smallest=1, size=_ALL):
+        for record in store.documents.members(group):
             if record.signature.format != mine and record.decision.role != "unprocessed":
                 yield record.document
 
@@ -53,15 +53,17 @@ def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:
 def _relink(deduplicator: Deduplicator) -> list[str]:
     """Broken links are computed anew; what is right but written inconsistently is rewritten."""
     store = deduplicator.store
-    with store.transaction():
-        broken = store.misplaced()
+    with store.concurrency.transaction():
+        broken = store.maintenance.repair_keys()
         if not broken:
             return []
-        records = store.get_many(broken)
+        records = store.documents.get(broken)
         changed = reconcile(store, broken, broken)
-        same = [_as_decided(r) for id_, r in store.get_many(records).items() if id_ not in changed]
-        store.link_many(same)
-        store.refresh()
+        same = [
+            _as_decided(r) for id_, r in store.documents.get(records).items() if id_ not in changed
+        ]
+        store.documents.relink(same)
+        store.concurrency.make_visible()
     named = ", ".join(sorted(broken)[:_SHOWN]) + (", …" if len(broken) > _SHOWN else "")
     return [f"{len(broken | set(changed))} links computed anew, beginning with {named}"]
 

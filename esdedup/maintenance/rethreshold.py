@@ -1,7 +1,7 @@
-"""Other thresholds for a store that is there: every document decided anew from what is stored.
+"""Applies other thresholds to an existing store: decides every document again from its signature.
 
-Signatures hold all that verification reads, so no text is read or signed again. The right place of
-a document depends on the documents before it alone; one pass along the order therefore gives the
+Signatures hold all that verification reads, so no text is read or signed again. The right decision
+about a document depends only on earlier documents; one pass in canonical order therefore gives the
 fixed point of `reconcile`, before anything is written.
 """
 
@@ -9,18 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from esdedup.clustering.place import PendingIndex, place
-from esdedup.clustering.reconcile import is_keyless, probes_of, reconcile
+from esdedup.clustering.reconcile import is_keyless, queries_of, reconcile
 from esdedup.errors import StoreError
-from esdedup.matching.constraints import Heard
+from esdedup.matching.constraints import DocumentConstraints
 from esdedup.model import JSON, Decision, Link, Order
+from esdedup.model.batching import batched
+from esdedup.model.json_form import Result
 from esdedup.stores import Record, Store
-from esdedup.stores.cluster.msearch import chunks
 
-_EVER = datetime.fromtimestamp(0, UTC)
-_BATCH = 500
 Progress = Callable[[int, int], None]
 
 
@@ -29,8 +27,8 @@ def _silent(done: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A document whose place is another one under the new settings."""
+class Change(Result):
+    """A document that gets another decision under the new settings."""
 
     record: Record
     decision: Decision
@@ -52,21 +50,21 @@ def changes(store: Store, progress: Progress = _silent) -> list[Change]:
 
 
 def changes_of(records: list[Record], store: Store, progress: Progress = _silent) -> list[Change]:
-    """The same for records that may stand elsewhere in the order than they are stored."""
+    """Like `changes`, for records whose canonical order may differ from the stored one."""
     signed = [r for r in records if r.decision.role != "unprocessed"]
     signed.sort(key=lambda r: r.order)
     pending, found, done = PendingIndex(), list[Change](), 0
     positions: dict[str, tuple[Order, Link]] = {}
-    for part in chunks(signed, _BATCH):
+    for part in batched(signed):
         placement = place(
             part,
-            probes_of(part, store.settings),
+            queries_of(part, store.settings),
             [()] * len(part),
             store.settings,
             pending=pending,
-            constraints=store.corrections,
+            constraints=store.constraints.recent(),
             positions=positions,
-            decide_keyless=_unchanged,
+            decide_keyless=_decide_keyless,
         )
         for record, placed in zip(part, placement.records, strict=True):
             if placed.decision.link != record.decision.link:
@@ -76,18 +74,18 @@ def changes_of(records: list[Record], store: Store, progress: Progress = _silent
     return found
 
 
-def _unchanged(record: Record, said: Heard) -> Decision | None:
-    """Without keys there is nothing to compare a document by."""
+def _decide_keyless(record: Record, constraints: DocumentConstraints) -> Decision | None:
+    """Keep the decision about a document without keys: nothing can be compared."""
     return record.decision if is_keyless(record) else None
 
 
 def rethreshold(store: Store, progress: Progress = _silent) -> list[Change]:
-    """Write them, and the settings; on a cluster what other writers did meanwhile is settled."""
-    with store.transaction():
-        store.begin()
+    """Write the changes and the settings; on a cluster, reconcile what others wrote meanwhile."""
+    with store.concurrency.transaction():
+        store.concurrency.snapshot()
         found = changes(store, progress)
         ids = {change.decision.id for change in found}
-        report = store.link_many([(change.record, change.decision) for change in found])
+        report = store.documents.relink([(change.record, change.decision) for change in found])
         if store.settings.attract != "all":
             reconcile(store, ids, ids)
         elif report.conflicts:
@@ -95,14 +93,13 @@ def rethreshold(store: Store, progress: Progress = _silent) -> list[Change]:
                 f"{len(report.conflicts)} documents were changed by another writer meanwhile; run "
                 "the same command again"
             )
-        store.record_settings()
-    store.refresh()
+        store.maintenance.record_settings()
+    store.concurrency.make_visible()
     return found
 
 
 def all_records(store: Store) -> Iterator[Record]:
     """All documents, without the texts, which nothing here reads."""
-    ids = sorted(store.changed_since(_EVER))
-    for start in range(0, len(ids), _BATCH):
-        for record in store.get_many(ids[start : start + _BATCH]).values():
+    for page in store.documents.scan():
+        for record in page:
             yield replace(record, document=replace(record.document, text="", extra={}))

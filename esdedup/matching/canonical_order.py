@@ -1,7 +1,8 @@
 """Which article of a group is its original, and how far apart in time two of a group may be.
 
-The keep rule is a total order of all documents; the first of a group leads it. All rules end in
-(published, else first seen; then id), so that no two documents are equal:
+The canonical rule (the setting `keep`) is a total order of all documents; the first of a group
+leads it. All rules end in (published, else first seen; then id), so that no two documents are
+equal:
 
     earliest   by that alone
     arrival    first seen, then id
@@ -28,13 +29,13 @@ def order_for(
     document: Document, words: int, first_seen: int, settings: Settings, *, pinned: bool = False
 ) -> Order:
     """The place of a document among all others; a pinned one comes before all that are not."""
-    published = None if stands_by_arrival(document, settings) else document.published
+    published = None if is_ordered_by_arrival(document, settings) else document.published
     time, id_ = order_of(published, first_seen, document.id)
     rank = PINNED if pinned else _rank(document, words, settings)
     return place_of(rank, time), id_
 
 
-def stands_by_arrival(document: Document, settings: Settings) -> bool:
+def is_ordered_by_arrival(document: Document, settings: Settings) -> bool:
     """Whether its time is when it was first seen, and not when it was published."""
     return settings.keep == "arrival" or document.published is None
 
@@ -71,7 +72,7 @@ def window_of(settings: Settings, lang: str | None = None, source: str | None = 
     return round(settings.candidate_window * _DAY)
 
 
-def reach_of(settings: Settings) -> int:
+def widest_window(settings: Settings) -> int:
     """The widest window of any document: as far as one may be looked for from; 0 is no bound."""
     spans = [
         round(settings.candidate_window * _DAY),

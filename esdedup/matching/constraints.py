@@ -1,32 +1,34 @@
-"""A person's word on groups: always the same, never the same, this one is the original.
+"""Constraints that people set: must-link, cannot-link, pinned original.
 
-What people say enters the fixed point of `reconcile` as a property of documents, like their texts:
+Constraints enter the fixed point of `reconcile` as a property of documents, like their texts:
 
-    parts      documents that are said to be the same, directly or by way of others. Its first
-               document finds its place by itself; the others are in the group of the first, and
-               lead those of their own copies there that are not like the first
-    apart      every two documents of two parts of which any two are never the same. A document
-               does not join a group that one of these before it is in
-    pinned     comes before every document that is not, and so leads all that is like it
+    must-link     documents connected by `same`, directly or by way of others, are a component. Its
+                  first document finds its place by itself; the others are in the group of the
+                  first, and represent there those of their own copies that are not like the first
+    cannot-link   every two documents of two components of which any two are `different`. A document
+                  does not join a group that one of these before it is in
+    pinned        an `original` comes before every document that is not pinned, and so leads all
+                  that is like it
 
-All three rest on the documents before a document, so that there is still one answer, whatever the
-order of arrival and the order in which things are said. Nobody can say both: a part never holds
-two documents that are apart, nor two that are pinned; `with_` refuses, naming what was said before.
+All three depend on earlier documents only, so that there is still one answer, whatever the order
+of arrival and the order in which constraints are set. A component never holds two documents that
+cannot be linked, nor two that are pinned: `with_` refuses, and names the constraint set before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, cast, get_args
+from typing import Annotated, Any, Literal, Self, cast, get_args
 
 from esdedup.errors import Contradiction, InputError
-from esdedup.model import JSON, Evidence, Link, Order, well_formed
+from esdedup.model import Evidence, Link, Order, well_formed
+from esdedup.model.json_form import JsonField, Result
 
 Kind = Literal["same", "different", "original"]
 Key = tuple[str, tuple[str, ...], tuple[str, ...]]
 MEASURE = "word of a person"  # of evidence that nobody measured
-SAID = "said"  # the method of a decision that rests on it
+BY_CONSTRAINT = "said"  # the method of a decision that rests on a constraint
 _SENTENCES = {
     "same": "{} and {} are always the same",
     "different": "{} and {} are never the same",
@@ -35,19 +37,25 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Correction:
-    """One thing that somebody said; `ids` are in their order, whoever was named first.
+class Constraint(Result):
+    """One constraint; `ids` are sorted, whoever was named first.
 
-    `of` are the two it was said for where it follows from another word: who joins two articles
-    joins the originals of their groups as well.
+    `of` are the two ids it was derived from, if any: linking two articles links the originals of
+    their groups as well.
     """
 
     kind: Kind
     ids: tuple[str, ...]
-    at: str = ""  # ISO 8601
-    by: str = ""
-    note: str = ""
-    of: tuple[str, ...] = ()
+    at: Annotated[str, JsonField(omit_empty=True)] = ""  # ISO 8601
+    by: Annotated[str, JsonField(omit_empty=True)] = ""
+    note: Annotated[str, JsonField(omit_empty=True)] = ""
+    of: Annotated[
+        tuple[str, ...],
+        JsonField(
+            omit_empty=True,
+            description="Those it was said of, where it follows from another word.",
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
         wanted = 1 if self.kind == "original" else 2
@@ -63,23 +71,17 @@ class Correction:
 
     @property
     def key(self) -> Key:
-        """What is said, whoever says it."""
+        """What the constraint says, whoever set it."""
         return self.kind, self.ids, self.of
 
     @property
     def sentence(self) -> str:
-        said = _SENTENCES[self.kind].format(*self.ids)
-        return f"{said} ({self.by})" if self.by else said
-
-    def to_json(self) -> JSON:
-        out: JSON = {"kind": self.kind, "ids": list(self.ids)}
-        if self.of:
-            out["of"] = list(self.of)
-        return out | {n: v for n in ("at", "by", "note") if (v := getattr(self, n))}
+        sentence = _SENTENCES[self.kind].format(*self.ids)
+        return f"{sentence} ({self.by})" if self.by else sentence
 
     @classmethod
     def from_json(cls, raw: Any) -> Self:
-        """Raises `InputError`, saying what is wrong with it."""
+        """Raises `InputError` with the field that is wrong."""
         if not isinstance(raw, Mapping):
             raise InputError("not a JSON object")
         kind, ids, of = raw.get("kind"), raw.get("ids"), raw.get("of") or []
@@ -94,114 +96,114 @@ class Correction:
 
 
 @dataclass(frozen=True, slots=True)
-class Corrections:
-    """All that was said about the documents of a store; never with a contradiction in it."""
+class Constraints:
+    """All constraints of a store; they never contradict each other."""
 
-    said: tuple[Correction, ...] = ()
+    items: tuple[Constraint, ...] = ()
     named: frozenset[str] = frozenset()
     pinned: frozenset[str] = frozenset()
-    _parts: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
-    _apart: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    _components: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
+    _cannot_link: Mapping[str, frozenset[str]] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def of(cls, said: Iterable[Correction]) -> Self:
-        """As stored: without asking for contradictions, which were refused before."""
-        once = tuple(sorted({c.key: c for c in said}.values(), key=lambda c: c.key))
-        parts = _connected(c.ids for c in once if c.kind == "same")
+    def of(cls, items: Iterable[Constraint]) -> Self:
+        """As stored: contradictions were refused before."""
+        once = tuple(sorted({c.key: c for c in items}.values(), key=lambda c: c.key))
+        components = _connect(c.ids for c in once if c.kind == "same")
         apart: dict[str, frozenset[str]] = {}
         for one, other in (c.ids for c in once if c.kind == "different"):
-            sides = [parts.get(id_, frozenset([id_])) for id_ in (one, other)]
+            sides = [components.get(id_, frozenset([id_])) for id_ in (one, other)]
             for mine, theirs in (sides, sides[::-1]):
                 for id_ in mine:
                     apart[id_] = apart.get(id_, frozenset()) | theirs
         pinned = frozenset(c.ids[0] for c in once if c.kind == "original")
         named = frozenset(id_ for c in once for id_ in c.ids)
-        return cls(once, named, pinned, parts, apart)
+        return cls(once, named, pinned, components, apart)
 
     def __bool__(self) -> bool:
-        return bool(self.said)
+        return bool(self.items)
 
-    def part(self, id_: str) -> frozenset[str]:
-        """Documents that are said to be the same as this one, itself left out."""
-        return self._parts.get(id_, frozenset()) - {id_}
+    def must_link(self, id_: str) -> frozenset[str]:
+        """The rest of the component of a document."""
+        return self._components.get(id_, frozenset()) - {id_}
 
-    def apart(self, id_: str) -> frozenset[str]:
-        return self._apart.get(id_, frozenset())
+    def cannot_link(self, id_: str) -> frozenset[str]:
+        return self._cannot_link.get(id_, frozenset())
 
-    def others(self, ids: Iterable[str]) -> set[str]:
-        """Whose place may depend on the place of any of these by what was said."""
-        if not self._parts and not self._apart:
+    def related_to(self, ids: Iterable[str]) -> set[str]:
+        """Documents whose place may depend on that of any of these by a constraint."""
+        if not self._components and not self._cannot_link:
             return set()
-        return {other for id_ in ids for other in self.part(id_) | self.apart(id_)}
+        return {other for id_ in ids for other in self.must_link(id_) | self.cannot_link(id_)}
 
-    def leads_part(self, id_: str, link: Link) -> bool:
-        """Whether a document leads copies of its own in a group that it was said to belong to."""
-        return link.branch and link.parent is not None and link.parent in self.part(id_)
+    def is_linked_representative(self, id_: str, link: Link) -> bool:
+        """Whether a document represents copies of its own in a group it was linked to."""
+        return link.branch and link.parent is not None and link.parent in self.must_link(id_)
 
-    def with_(self, new: Correction) -> Corrections:
-        """Refuses what contradicts something said before, and names that."""
-        if against := next(self._against(new), None):
+    def with_constraint(self, new: Constraint) -> Constraints:
+        """With one more; raises `Contradiction` with the constraint that it contradicts."""
+        if against := next(self._contradicting(new), None):
             raise Contradiction(new.sentence, against.sentence)
-        return Corrections.of([*(c for c in self.said if c.key != new.key), new])
+        return Constraints.of([*(c for c in self.items if c.key != new.key), new])
 
-    def without(self, keys: Iterable[Key]) -> Corrections:
+    def without_constraints(self, keys: Iterable[Key]) -> Constraints:
         gone = set(keys)
-        return Corrections.of(c for c in self.said if c.key not in gone)
+        return Constraints.of(c for c in self.items if c.key not in gone)
 
-    def about(self, *ids: str) -> tuple[Correction, ...]:
-        """What was said of a document, or of two of them with each other."""
-        return tuple(c for c in self.said if set(ids) <= {*c.ids, *c.of})
+    def find_naming(self, *ids: str) -> tuple[Constraint, ...]:
+        """Constraints that name a document, or two of them together."""
+        return tuple(c for c in self.items if set(ids) <= {*c.ids, *c.of})
 
-    def word_on(self, one: str, other: str) -> str:
-        """What was said of two documents together, directly or by way of others; or nothing."""
-        if other in self.part(one):
+    def describe_pair(self, one: str, other: str) -> str:
+        """What constraints say of two documents, directly or by way of others; or nothing."""
+        if other in self.must_link(one):
             return "said always to be the same"
-        return "said never to be the same" if other in self.apart(one) else ""
+        return "said never to be the same" if other in self.cannot_link(one) else ""
 
-    def _against(self, new: Correction) -> Iterator[Correction]:
+    def _contradicting(self, new: Constraint) -> Iterator[Constraint]:
         if new.kind == "original":
-            yield from (c for c in self._pins() if c.ids[0] in self.part(new.ids[0]))
+            yield from (c for c in self._pins() if c.ids[0] in self.must_link(new.ids[0]))
             return
-        one, other = (self.part(id_) | {id_} for id_ in new.ids)
+        one, other = (self.must_link(id_) | {id_} for id_ in new.ids)
         if new.kind == "different":
             if new.ids[1] in one:
-                # The word itself where there is one, else the last of the way there.
+                # The constraint itself if there is one, else the last of the chain.
                 yield from sorted(
-                    (c for c in self.said if c.kind == "same" and new.ids[1] in c.ids),
+                    (c for c in self.items if c.kind == "same" and new.ids[1] in c.ids),
                     key=lambda c: c.ids != new.ids,
                 )
             return
-        for c in self.said:
-            if c.kind == "different" and _joins(c.ids, one, other):
+        for c in self.items:
+            if c.kind == "different" and _connects(c.ids, one, other):
                 yield c
         pins = [c for c in self._pins() if c.ids[0] in one | other]
         if len(pins) > 1:
             raise Contradiction(pins[0].sentence, pins[1].sentence, f" if {new.sentence}")
 
-    def _pins(self) -> Iterator[Correction]:
-        return (c for c in self.said if c.kind == "original")
+    def _pins(self) -> Iterator[Constraint]:
+        return (c for c in self.items if c.kind == "original")
 
 
-NOTHING_SAID = Corrections()
+NO_CONSTRAINTS = Constraints()
 
-# Where documents stand: their place in the order, and their link.
-Places = Mapping[str, tuple[Order, Link]]
+# Documents -> their place in the order, and their link.
+Positions = Mapping[str, tuple[Order, Link]]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What people said that bears on one document, as the documents before it stand."""
+class DocumentConstraints:
+    """The constraints on one document, given the positions of the documents before it."""
 
-    corrections: Corrections = NOTHING_SAID
-    joins: tuple[str, Link] | None = None  # the first of its part
-    apart: Mapping[str, str] = field(default_factory=dict)  # group -> who is in it
+    whole: Constraints = NO_CONSTRAINTS
+    joins: tuple[str, Link] | None = None  # the first of its component
+    forbidden: Mapping[str, str] = field(default_factory=dict)  # group -> who is in it
 
-    def evidence_apart(self, group: str, other: str, found_by: Mapping[str, int]) -> Evidence:
-        named = self.apart[group]
+    def evidence_against(self, group: str, other: str, found_by: Mapping[str, int]) -> Evidence:
+        named = self.forbidden[group]
         reason = "said never to be the same" + ("" if named == other else f" as {named}")
         return Evidence(other, found_by, MEASURE, verdict="different", reason=reason)
 
-    def evidence_joined(self) -> Evidence:
+    def evidence_for_link(self) -> Evidence:
         assert self.joins is not None
         other = self.joins[0]
         return Evidence(
@@ -216,31 +218,33 @@ class Heard:
         )
 
 
-NOTHING_HEARD = Heard()
+UNCONSTRAINED = DocumentConstraints()
 
 
-def heard(id_: str, order: Order, corrections: Corrections, places: Places) -> Heard:
-    """`places` of at least those documents that the corrections name together with this one."""
-    if not corrections:
-        return NOTHING_HEARD
-    if id_ not in corrections.named:
-        return Heard(corrections)
-    part = [
-        (places[other][0], other, places[other][1])
-        for other in corrections.part(id_)
-        if other in places and places[other][0] < order
+def constraints_on(
+    id_: str, order: Order, constraints: Constraints, positions: Positions
+) -> DocumentConstraints:
+    """`positions` has at least the documents that constraints name together with this one."""
+    if not constraints:
+        return UNCONSTRAINED
+    if id_ not in constraints.named:
+        return DocumentConstraints(constraints)
+    linked = [
+        (positions[other][0], other, positions[other][1])
+        for other in constraints.must_link(id_)
+        if other in positions and positions[other][0] < order
     ]
-    apart = {
-        places[other][1].group: other
-        for other in sorted(corrections.apart(id_), reverse=True)
-        if other in places and places[other][0] < order
+    forbidden = {
+        positions[other][1].group: other
+        for other in sorted(constraints.cannot_link(id_), reverse=True)
+        if other in positions and positions[other][0] < order
     }
-    first = min(part, key=lambda p: p[0]) if part else None
-    return Heard(corrections, first[1:] if first else None, apart)
+    first = min(linked, key=lambda p: p[0]) if linked else None
+    return DocumentConstraints(constraints, first[1:] if first else None, forbidden)
 
 
-def _connected(pairs: Iterable[tuple[str, ...]]) -> dict[str, frozenset[str]]:
-    """Document -> all that it is joined with, by way of others as well, itself among them."""
+def _connect(pairs: Iterable[tuple[str, ...]]) -> dict[str, frozenset[str]]:
+    """Document -> its component, itself included."""
     groups: dict[str, set[str]] = {}
     for one, other in pairs:
         mine, theirs = (groups.get(id_) or {id_} for id_ in (one, other))
@@ -254,6 +258,6 @@ def _connected(pairs: Iterable[tuple[str, ...]]) -> dict[str, frozenset[str]]:
     return {id_: frozen[id(group)] for id_, group in groups.items()}
 
 
-def _joins(ids: tuple[str, ...], one: frozenset[str], other: frozenset[str]) -> bool:
+def _connects(ids: tuple[str, ...], one: frozenset[str], other: frozenset[str]) -> bool:
     a, b = ids
     return (a in one and b in other) or (a in other and b in one)

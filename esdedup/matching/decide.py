@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from esdedup.matching.constraints import NOTHING_HEARD, SAID, Heard
-from esdedup.matching.verify import alike, verify
+from esdedup.matching.constraints import BY_CONSTRAINT, UNCONSTRAINED, DocumentConstraints
+from esdedup.matching.verify import dice_matrix, verify
 from esdedup.methods import METHODS
 from esdedup.model import Candidate, Decision, Evidence, Order, Role, Signature
 from esdedup.settings import Settings
 
-# Of those that people keep apart from a document, as many are shown with its decision.
-_KEPT_REFUSALS = 2
+# Candidates refused by a cannot-link that are shown with a decision.
+_SHOWN_REFUSALS = 2
 
 
 def decide(
@@ -22,29 +22,29 @@ def decide(
     signature: Signature,
     candidates: Sequence[Candidate],
     settings: Settings,
-    heard: Heard = NOTHING_HEARD,
+    constraints: DocumentConstraints = UNCONSTRAINED,
 ) -> Decision:
     """Verify the best few candidates; a duplicate goes before an update, before an original.
 
     The candidates are documents that come before this one, of the kind that `settings.attract`
-    names. The most central match tells the story. A duplicate joins the group of its most central
-    match there; one that is a copy of the group's leader, and yet far from it, becomes a branch.
-    An update opens a group of its own, after the latest article it updates, so that a chain of
-    updates reads 12 -> 17 -> 23. What people said (`heard`) goes before all that is measured.
+    names. The story is that of the most central match. A duplicate joins the group of its most
+    central match there; one that is a copy of the group's leader, and yet far from it, becomes a
+    branch. An update opens a group of its own, after the latest article it updates, so that a chain
+    of updates reads 12 -> 17 -> 23. Constraints go before all that is measured.
     """
-    if not candidates and heard.joins is None:  # most documents
+    if not candidates and constraints.joins is None:  # most documents
         return Decision(id_, "original", id_, id_)
-    found = mutual(signature, candidates, settings)
+    found = find_mutual(signature, candidates, settings)
     refused: tuple[Evidence, ...] = ()
-    if heard.apart:
+    if constraints.forbidden:
         near = list(found)
-        found = iter([c for c in near if c.link.group not in heard.apart])
+        found = iter([c for c in near if c.link.group not in constraints.forbidden])
         refused = tuple(
-            heard.evidence_apart(c.link.group, c.id, c.shared)
+            constraints.evidence_against(c.link.group, c.id, c.shared)
             for c in near
-            if c.link.group in heard.apart
+            if c.link.group in constraints.forbidden
         )
-    best = _best(found, settings)
+    best = _select_best(found, settings)
     checked = [(c, verify(c.id, c.signature, signature, settings, found_by=c.shared)) for c in best]
     verdicts = {candidate.id: evidence.verdict for candidate, evidence in checked}
     # What updates an original does not become its copy by way of a copy that was cut before the
@@ -58,15 +58,15 @@ def decide(
             and not (
                 candidate.link.branch
                 and verdicts.get(candidate.link.group) == "update"
-                and not heard.corrections.leads_part(candidate.id, candidate.link)
+                and not constraints.whole.is_linked_representative(candidate.id, candidate.link)
             )
         )
     ]
-    if heard.joins is not None:
-        link = heard.joins[1]
-        said = heard.evidence_joined()
-        joined = _decision(id_, "duplicate", link.group, link.story, said, checked, branch=True)
-        return replace(joined, method=SAID)
+    if constraints.joins is not None:
+        link = constraints.joins[1]
+        evidence = constraints.evidence_for_link()
+        joined = _decision(id_, "duplicate", link.group, link.story, evidence, checked, branch=True)
+        return replace(joined, method=BY_CONSTRAINT)
     if settings.attract == "branches" and matches:
         story = _most_central(matches)[0].link.story
         matches = [pair for pair in matches if pair[0].link.story == story]
@@ -76,7 +76,7 @@ def decide(
         chosen, evidence = _most_central(duplicates) if central else min(duplicates, key=_closest)
         link = chosen.link
         is_direct = verdicts.get(link.group) == "duplicate" or (
-            heard.corrections.leads_part(chosen.id, link)
+            constraints.whole.is_linked_representative(chosen.id, link)
         )
         branch = is_direct and _is_far(evidence, settings)
         return _decision(id_, "duplicate", link.group, link.story, evidence, checked, branch=branch)
@@ -88,34 +88,37 @@ def decide(
         role="original",
         group=id_,
         story=id_,
-        evidence=(*refused[:_KEPT_REFUSALS], *(evidence for _, evidence in checked)),
+        evidence=(*refused[:_SHOWN_REFUSALS], *(evidence for _, evidence in checked)),
         reason=refused[0].reason if refused else "",
     )
 
 
-def mutual(
+def find_mutual(
     signature: Signature, candidates: Sequence[Candidate], settings: Settings
 ) -> Iterator[Candidate]:
     """Candidates that this document finds and that would find it.
 
-    Where a method stores fewer keys than it asks with, one of two documents may find the other
-    and not be found by it. Settling has to find the pair from both sides, or groups would depend
-    on the order of arrival. The papers' online way settles nothing and takes what it finds.
+    If a method stores fewer keys than it queries with, one of two documents may find the other
+    and not be found by it. Reconciling has to find the pair from both sides, or groups would depend
+    on the order of arrival. With `attract = all`, as in the papers, nothing is reconciled.
     """
-    if not signature.kept or settings.attract == "all":
+    if not signature.query_seed or settings.attract == "all":
         yield from candidates
         return
-    hot = frozenset(settings.hot_keys)
-    own = {name: frozenset(signature.keys.get(name, ())) - hot for name in signature.kept}
+    over_frequent = frozenset(settings.hot_keys)
+    own = {
+        name: frozenset(signature.keys.get(name, ())) - over_frequent
+        for name in signature.query_seed
+    }
     for candidate in candidates:
         shared = dict(candidate.shared)
         for name in own.keys() & shared.keys():
-            kept = candidate.signature.kept.get(name, "")
-            meeting = own[name].intersection(METHODS[name].asked(kept, settings))
-            if len(meeting) < METHODS[name].needed(settings):
+            seed = candidate.signature.query_seed.get(name, "")
+            meeting = own[name].intersection(METHODS[name].query_keys(seed, settings))
+            if len(meeting) < METHODS[name].min_shared_keys(settings):
                 del shared[name]
         if shared:
-            yield candidate.sharing(shared)
+            yield candidate.with_shared(shared)
 
 
 def _decision(
@@ -147,7 +150,7 @@ def _most_shared(candidate: Candidate) -> tuple[int, tuple[int, str]]:
     return -sum(candidate.shared.values()), candidate.order
 
 
-def _best(candidates: Iterable[Candidate], settings: Settings) -> list[Candidate]:
+def _select_best(candidates: Iterable[Candidate], settings: Settings) -> list[Candidate]:
     """The best few, and of branches among them also their originals, where these were found."""
     ranked = sorted(candidates, key=_most_shared)[: settings.ranked_candidates]
     best = ranked[: settings.verified_candidates]
@@ -183,7 +186,7 @@ def _most_central(
     if len(ranked) < 3:
         return ranked[0]
     weights = np.array([_closeness(evidence) ** 3 for _, evidence in ranked])
-    likeness = alike([candidate.signature for candidate, _ in ranked])
+    likeness = dice_matrix([candidate.signature for candidate, _ in ranked])
     return ranked[int(np.argmax((likeness @ weights).round(6)))]
 
 

@@ -11,12 +11,12 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from esdedup.features.numbers import NumberChange, changed
+from esdedup.features.numbers import NumberChange, compare_facts
 from esdedup.methods import method
 from esdedup.model import Evidence, Hashes32, Signature
 from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
-from esdedup.settings.signing import Measure
+from esdedup.settings.table import Measure
 
 _HALF = 0.5
 # The beginning of a text: its first shingles, at most half of them. Where these are fewer than
@@ -40,7 +40,7 @@ def verify(
         return _verify_by_method(other, old, new, settings, found_by or {})
     if not len(old.shingles) or not len(new.shingles):
         return _verify_short(other, old, new, found_by or {})
-    shared, a, b = counted(old.shingles, new.shingles)
+    shared, a, b = count_overlap(old.shingles, new.shingles)
     overlap = MEASURES[settings.measure](shared, a, b)
     numbers: tuple[NumberChange, ...] = ()
     verdict: Literal["duplicate", "update", "different"] = "different"
@@ -48,11 +48,13 @@ def verify(
     needed = needed_overlap(old, new, settings)
     if overlap <= needed:
         with_lead = needed_with_lead(settings)
-        if with_lead < overlap and begin_alike(old, new):
+        if with_lead < overlap and has_same_lead(old, new):
             needed = with_lead
     if overlap > needed:
         verdict = "duplicate"
-        what, numbers = changed(old.numbers, new.numbers) if settings.number_check else ("", ())
+        what, numbers = (
+            compare_facts(old.numbers, new.numbers) if settings.number_check else ("", ())
+        )
         if numbers:
             verdict, reason = "update", what
         elif is_extended(old, new, shared / a, min(needed, settings.min_overlap), settings):
@@ -90,7 +92,7 @@ def count_shared(a: Hashes32, b: Hashes32) -> int:
     return int(np.count_nonzero(together[1:] == together[:-1]))
 
 
-def counted(one: Hashes32, other: Hashes32) -> tuple[int, int, int]:
+def count_overlap(one: Hashes32, other: Hashes32) -> tuple[int, int, int]:
     """How many distinct hashes are in both, in one and in the other: what two have in common is
     counted twice when they are counted apart, and nothing has to be picked out."""
     together = np.concatenate([one, other])
@@ -106,7 +108,7 @@ def _count_distinct(in_order: Hashes32) -> int:
     return int(np.count_nonzero(in_order[1:] != in_order[:-1])) + bool(len(in_order))
 
 
-def alike(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:
+def dice_matrix(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:
     """Dice of the compared parts of every two of these; 1 for two without any."""
     sets = [distinct(s.shingles) for s in signatures]
     out = np.ones((len(sets), len(sets)))
@@ -142,12 +144,12 @@ def needed_overlap(old: Signature, new: Signature, settings: Settings) -> float:
 
 
 def needed_with_lead(settings: Settings) -> float:
-    """The same for texts that begin alike; who asks for more than half of a text means that."""
+    """The same for texts that begin alike. A `min_overlap` above one half is never lowered."""
     bonus = settings.lead_bonus if settings.min_overlap <= _HALF else 0.0
     return settings.min_overlap - bonus
 
 
-def begin_alike(old: Signature, new: Signature) -> bool:
+def has_same_lead(old: Signature, new: Signature) -> bool:
     """Whether the longer text begins with what the shorter one has, too.
 
     A copy that was cut or continued keeps its beginning. The shorter one's does not count: a long
@@ -163,7 +165,7 @@ def begin_alike(old: Signature, new: Signature) -> bool:
 def is_extended(
     old: Signature, new: Signature, of_old: float, needed: float, settings: Settings
 ) -> bool:
-    """A clearly longer text around what is needed of an older one tells more than it did."""
+    """Whether `new` is clearly longer than `old` and contains the required share of it."""
     ratio = settings.extended_ratio
     return bool(ratio) and new.words > ratio * old.words and of_old > needed
 
@@ -177,7 +179,7 @@ def jaccard(shared: int, a: int, b: int) -> float:
 
 
 def containment(shared: int, a: int, b: int) -> float:
-    """Of the smaller side; which side that is can be told from `of_new` and `of_old`."""
+    """Of the smaller side; `of_new` and `of_old` show which side that is."""
     return shared / min(a, b)
 
 
@@ -193,8 +195,8 @@ def _verify_by_method(
     judge = method(name)
     a, b = old.keys.get(name, ()), new.keys.get(name, ())
     measure: float | None = judge.compare(a, b, settings) if a and b else None
-    if name in old.kept and name in new.kept:
-        measure = judge.compare_kept(old.kept[name], new.kept[name], settings)
+    if name in old.query_seed and name in new.query_seed:
+        measure = judge.compare_seeds(old.query_seed[name], new.query_seed[name], settings)
     is_match = measure is not None and judge.matches(measure, settings)
     # For ranking only: between 0 and 1, more for what is closer.
     closeness = 0.0

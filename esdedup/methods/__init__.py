@@ -2,15 +2,17 @@
 
     sign(batch, settings)        -> one value per text of the batch, whatever the method needs
     keys(signed, settings)       -> the retrievable strings of one such value
-    needed(settings)             -> how many shared keys make a candidate
+    min_shared_keys(settings)    -> how many shared keys make a candidate
     compare(a, b, settings)      -> the method's own measure of two documents, from their keys
     matches(measure, settings)   -> whether that measure alone makes the later one a copy
 
-A method that stores fewer keys than a document asks with has three more (`lengths`):
+Methods of one key take the last three from `equality.py`. A method that stores fewer keys than a
+document queries with has three more (`lengths`):
 
-    kept(signed, settings)         -> a text stored beside the keys, or "" where both are the same
-    asked(kept, settings)          -> the keys that a document asks with
-    compare_kept(a, b, settings)   -> the measure, of an older text `a` and a newer one
+    query_seed(signed, settings)   -> a text stored beside the keys, from which the query keys are
+                                      made; "" where both are the same
+    query_keys(seed, settings)     -> the keys that a document queries with
+    compare_seeds(a, b, settings)  -> the measure, of an older text `a` and a newer one
 
 A method that may need something which is not installed has
 

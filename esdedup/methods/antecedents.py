@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from esdedup.text.batch import Batch
 from esdedup.text.tokens import tokenise
-from esdedup.text.words import is_known, primary
+from esdedup.text.words import is_known, primary_code
 
 ANTECEDENTS = (
     "a", "an", "the",
@@ -27,7 +27,7 @@ def are_antecedents(batch: Batch) -> NDArray[np.bool_]:
     tokens = batch.tokens
     english = np.isin(tokens.hashes, tokenise([" ".join(ANTECEDENTS)], tokens.base).hashes)
     foreign = np.array(
-        [primary(lang) != "en" and is_known(lang) for lang in batch.languages], np.bool_
+        [primary_code(lang) != "en" and is_known(lang) for lang in batch.languages], np.bool_
     )
     if not foreign.any():
         return english

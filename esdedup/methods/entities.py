@@ -1,7 +1,7 @@
 """Tweezer: words around named entities as one signature (paper 004, Uyar).
 
 Every entity of the body with p words before it and s behind it is a shingle (pNEs, 5NE5 by
-default). Shingles are sorted, each kept once, joined and hashed; two articles with the same hash
+default). Distinct shingles are sorted, joined and hashed; two articles with the same hash
 are near-duplicates. A body without entities is its first and last twenty words.
 
 A shingle is known by the 64-bit polynomial of its characters, as everywhere else: it is these
@@ -12,16 +12,18 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 
 from esdedup.features.entities.lexicon import lexicon
 from esdedup.features.entities.rules import Spans, recognise
 from esdedup.features.entities.words import SPACE, Places, Words, read
+from esdedup.methods.equality import compare, describe, matches, min_shared_keys
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 from esdedup.text.hashing import Hashes, mix
+
+__all__ = ["check", "compare", "describe", "keys", "matches", "min_shared_keys", "sign"]
 
 # Section 4.2 of the thesis: the beginning introduces, the end concludes.
 _EDGE = 20
@@ -31,23 +33,23 @@ _FACTOR = np.uint64(0xD6E8FEB86659FD93)  # odd, and no power of the base of word
 
 def sign(batch: Batch, settings: Settings) -> list[str]:
     """SHA-1 in hex of the shingles of each body; nothing for a body without a word."""
-    words, spans = recognised(batch, settings.ner)
-    spans = merged(words, spans)
+    words, spans = recognise_batch(batch, settings.ner)
+    spans = merge_adjacent(words, spans)
     before, after = settings.entity_words_before, settings.entity_words_after
     made = shingles(words, spans, before, after)
-    made, texts = _each_once(made, spans.texts)
+    made, texts = _drop_repeated(made, spans.texts)
     content = made.astype(">u8").tobytes()
     bounds = (np.searchsorted(texts, np.arange(len(words.first))) * 8).tolist()
     edges = words.first.tolist()
     return [
-        _sha1(content[a:b]) if a < b else _of_edges(words, start, end)
+        _sha1(content[a:b]) if a < b else _sign_edges(words, start, end)
         for (a, b), (start, end) in zip(
             itertools.pairwise(bounds), itertools.pairwise(edges), strict=True
         )
     ]
 
 
-def _each_once(made: Hashes, texts: Places) -> tuple[Hashes, Places]:
+def _drop_repeated(made: Hashes, texts: Places) -> tuple[Hashes, Places]:
     """In ascending order within each text, without repetitions."""
     order = np.lexsort((made, texts))
     made, texts = made[order], texts[order]
@@ -62,36 +64,16 @@ def keys(signed: str, settings: Settings) -> tuple[str, ...]:
     return (f"e:{signed}",) if signed else ()
 
 
-def needed(settings: Settings) -> int:
-    del settings
-    return 1
-
-
-def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
-    del settings
-    return len(set(a) & set(b))
-
-
-def matches(measure: float, settings: Settings) -> bool:
-    del settings
-    return measure > 0
-
-
-def describe(measure: float, is_copy: bool, settings: Settings) -> str:
-    del measure, settings
-    return "the same signature" if is_copy else "different signatures"
-
-
 def check(settings: Settings) -> None:
-    """Raise now what signing would raise with every document: a model that is not there."""
+    """Raise the error that signing would raise with every document: a missing model."""
     if settings.ner.startswith(_SPACY):
         from esdedup.features.entities.spacy_ner import load
 
         load(settings.ner.removeprefix(_SPACY))
 
 
-def recognised(batch: Batch, ner: str) -> tuple[Words, Spans]:
-    """The one place that knows who finds entities: our rules, or a model of spaCy."""
+def recognise_batch(batch: Batch, ner: str) -> tuple[Words, Spans]:
+    """Find entities by the rules or by a spaCy model, as the setting `ner` names it."""
     by_language = {lang: lexicon(lang) for lang in set(batch.languages)}
     lexicons = [by_language[lang] for lang in batch.languages]
     pairs = zip(batch.texts, batch.documents, strict=True)
@@ -109,7 +91,7 @@ def _title(text: str, body: str) -> str:
     return text[: len(text) - len(body.strip())]
 
 
-def merged(words: Words, spans: Spans) -> Spans:
+def merge_adjacent(words: Words, spans: Spans) -> Spans:
     """Adjacent ones of a kind are one: Bursa'nın Orhangazi İlçesi."""
     if not len(spans.starts):
         return spans
@@ -131,8 +113,8 @@ def shingles(words: Words, spans: Spans, before: int, after: int) -> Hashes:
     are hashed each by itself: the shingles at p and s tell those at less.
     """
     starts, ends, texts = spans.starts, spans.ends, spans.texts
-    head = _beside(words, range(-before, 0), starts, words.first[texts], ends)
-    tail = _beside(words, range(after), ends, starts, words.first[texts + 1])
+    head = _hash_neighbours(words, range(-before, 0), starts, words.first[texts], ends)
+    tail = _hash_neighbours(words, range(after), ends, starts, words.first[texts + 1])
     name = words.hashes[starts]
     longer, place = np.flatnonzero(ends - starts > 1), 1
     while len(longer):
@@ -142,7 +124,9 @@ def shingles(words: Words, spans: Spans, before: int, after: int) -> Hashes:
     return mix(mix(mix(head) + name) + tail)
 
 
-def _beside(words: Words, steps: range, origins: Places, low: Places, high: Places) -> Hashes:
+def _hash_neighbours(
+    words: Words, steps: range, origins: Places, low: Places, high: Places
+) -> Hashes:
     """Polynomial over the words at these steps; a word beyond the ends of the text counts 0."""
     out = np.zeros(len(origins), np.uint64)
     for step in steps:
@@ -154,12 +138,12 @@ def _beside(words: Words, steps: range, origins: Places, low: Places, high: Plac
     return out
 
 
-def _of_edges(words: Words, start: int, end: int) -> str:
+def _sign_edges(words: Words, start: int, end: int) -> str:
     """The first and the last twenty words; all of them where there are fewer than forty."""
     if end - start < 2 * _EDGE:
-        text = words.joined(start, end)
+        text = words.join_words(start, end)
     else:
-        text = f"{words.joined(start, start + _EDGE)} {words.joined(end - _EDGE, end)}"
+        text = f"{words.join_words(start, start + _EDGE)} {words.join_words(end - _EDGE, end)}"
     return _sha1(text.encode("utf-8", "surrogatepass")) if text else ""
 
 

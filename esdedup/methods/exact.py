@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
 
+from esdedup.methods.equality import compare, matches, min_shared_keys
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
+
+__all__ = ["compare", "keys", "matches", "min_shared_keys", "sign"]
 
 
 def sign(batch: Batch, settings: Settings) -> list[str]:
@@ -29,18 +31,3 @@ def keys(signed: str, settings: Settings) -> tuple[str, ...]:
     """`x:` and the digest."""
     del settings
     return (f"x:{signed}",)
-
-
-def needed(settings: Settings) -> int:
-    del settings
-    return 1
-
-
-def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
-    del settings
-    return len(set(a) & set(b))
-
-
-def matches(measure: float, settings: Settings) -> bool:
-    del settings
-    return measure > 0

@@ -1,7 +1,7 @@
 """I-Match: one hash over the terms of middling rarity (paper 004, section 2.3, as a baseline).
 
 Very common words are in every article and very rare ones are misspellings, names spelt two ways
-and page furniture: what lies between is kept, each term once, in order, and hashed. Articles with
+and page furniture: the terms between are sorted, each once, and hashed. Articles with
 the same hash are copies; one term more or less and they are not.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 
+from esdedup.methods.equality import compare, describe, matches, min_shared_keys
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
+
+__all__ = ["compare", "describe", "keys", "matches", "min_shared_keys", "sign"]
 
 
 def sign(batch: Batch, settings: Settings) -> list[str | None]:
@@ -22,7 +24,7 @@ def sign(batch: Batch, settings: Settings) -> list[str | None]:
     terms = batch.terms
     rarities = terms.rarities[terms.numbers]
     within = (rarities >= settings.imatch_low) & (rarities <= settings.imatch_high)
-    # Words kept before each text: where its own begin among all that are kept.
+    # Words within the band before each text: where its own begin among them.
     bounds = np.concatenate([[0], np.cumsum(within)])[batch.tokens.first].tolist()
     numbers = terms.numbers[within].tolist()
     return [
@@ -35,26 +37,6 @@ def keys(signed: str | None, settings: Settings) -> tuple[str, ...]:
     """`i:` and the digest."""
     del settings
     return () if signed is None else (f"i:{signed}",)
-
-
-def needed(settings: Settings) -> int:
-    del settings
-    return 1
-
-
-def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
-    del settings
-    return len(set(a) & set(b))
-
-
-def matches(measure: float, settings: Settings) -> bool:
-    del settings
-    return measure > 0
-
-
-def describe(measure: float, is_copy: bool, settings: Settings) -> str:
-    del measure, settings
-    return "the same signature" if is_copy else "different signatures"
 
 
 def _digest(stems: set[str]) -> str | None:

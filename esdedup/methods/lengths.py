@@ -6,8 +6,8 @@ to each other in both texts make a copy: WS + SW (t - 1) sentences of the same l
 order. The language does not matter, nor do words that were replaced one by one.
 
 Jumping, static (SW > 1) or dynamic, is a scheme of the index alone: fewer windows are stored, and
-a text asks with all of its windows, one sentence apart. So that a stored text can ask again, its
-feature string is kept beside its keys.
+a text queries with all of its windows, one sentence apart. So that a stored text can query again,
+its feature string is stored beside its keys.
 """
 
 from __future__ import annotations
@@ -22,39 +22,38 @@ from numpy.typing import NDArray
 
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
-from esdedup.text.sentences import Numbers, Sentences, split
+from esdedup.text.sentences import Numbers, split
 
 # Verse, tables and lists have regular lengths, which say nothing of the text (section 5): a
 # window with fewer distinct lengths is not stored.
 MIN_DISTINCT = 3
-Window = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class SentenceLengths:
     """The feature string of one text, and where the windows that are stored begin."""
 
     lengths: Numbers
     starts: Numbers
 
 
-def sign(batch: Batch, settings: Settings) -> list[Signed]:
+def sign(batch: Batch, settings: Settings) -> list[SentenceLengths]:
     """No windows for a text of fewer than `shortest` sentences, nor beyond `max_windows`."""
     sentences = split(batch.texts)
     chosen = window_starts(sentences.words, settings)
     first, last = sentences.first[:-1], sentences.first[1:]
     beyond = np.where(
-        last - first < shortest(settings), first, last - settings.window_sentences + 1
+        last - first < min_sentences(settings), first, last - settings.window_sentences + 1
     )
     low, high = np.searchsorted(chosen, first), np.searchsorted(chosen, beyond)
     rows = np.stack([first, last, low, high], axis=1).tolist()
     return [
-        _signed(sentences.words[start:end], chosen[a:b] - start, settings)
+        _choose_windows(sentences.words[start:end], chosen[a:b] - start, settings)
         for start, end, a, b in rows
     ]
 
 
-def keys(signed: Signed, settings: Settings) -> tuple[str, ...]:
+def keys(signed: SentenceLengths, settings: Settings) -> tuple[str, ...]:
     """`w:` and the lengths of a window, in the order of the text, each window once."""
     words = list(map(str, signed.lengths.tolist()))
     together = "-".join(words)
@@ -64,31 +63,31 @@ def keys(signed: Signed, settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys([keys[i] for i in signed.starts.tolist()]))
 
 
-def kept(signed: Signed, settings: Settings) -> str:
-    """The feature string, where jumping stores other windows than a text asks with."""
-    if not jumps(settings) or len(signed.lengths) < shortest(settings):
+def query_seed(signed: SentenceLengths, settings: Settings) -> str:
+    """The feature string, if jumping stores fewer windows than a text queries with."""
+    if not is_jumping(settings) or len(signed.lengths) < min_sentences(settings):
         return ""
     # As far as stored windows reach, where none of them says nothing.
     reach = settings.max_windows * settings.window_step + settings.window_sentences
     return "-".join(map(str, signed.lengths[:reach].tolist()))
 
 
-def asked(kept: str, settings: Settings) -> tuple[str, ...]:
-    """What a text asks with while it is indexed: windows one sentence apart (section 3.2)."""
-    string = _read(kept)
+def query_keys(seed: str, settings: Settings) -> tuple[str, ...]:
+    """The keys a text queries with when it is indexed: windows one sentence apart (3.2)."""
+    string = _parse(seed)
     starts = window_starts(string, settings)[: settings.max_windows]
-    return keys(Signed(string, starts), settings)
+    return keys(SentenceLengths(string, starts), settings)
 
 
 def all_windows(text: str, settings: Settings) -> tuple[str, ...]:
-    """What a query asks with: windows one sentence apart, however many."""
+    """The keys of a search by text: windows one sentence apart, however many."""
     own = split([text]).words
-    if len(own) < shortest(settings):
+    if len(own) < min_sentences(settings):
         return ()
-    return keys(Signed(own, window_starts(own, settings)), settings)
+    return keys(SentenceLengths(own, window_starts(own, settings)), settings)
 
 
-def needed(settings: Settings) -> int:
+def min_shared_keys(settings: Settings) -> int:
     """As many as must be next to each other: shared keys only make the candidate."""
     return settings.min_windows
 
@@ -96,13 +95,13 @@ def needed(settings: Settings) -> int:
 def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
     """The most windows that follow each other in both texts."""
     del settings
-    return max((run.windows for run in runs(a, b)), default=0)
+    return max((run.windows for run in find_equal_runs(a, b)), default=0)
 
 
-def compare_kept(old: str, new: str, settings: Settings) -> float:
-    """The most windows stored of `old` in one stretch of lengths that `new` has as well."""
-    a, b = _read(old), _read(new)
-    stored = indexed(a, window_starts(a, settings), settings)[: settings.max_windows]
+def compare_seeds(old: str, new: str, settings: Settings) -> float:
+    """The most stored windows of `old` in one run of lengths that `new` has as well."""
+    a, b = _parse(old), _parse(new)
+    stored = select_stored(a, window_starts(a, settings), settings)[: settings.max_windows]
     return _most_on_a_diagonal(a.tolist(), b.tolist(), stored.tolist(), settings.window_sentences)
 
 
@@ -115,22 +114,24 @@ def describe(measure: float, is_copy: bool, settings: Settings) -> str:
     return f"{measure:g} windows in a row match, {settings.min_windows} make a copy"
 
 
-def shortest(settings: Settings) -> int:
-    """Length_min of equation (1): a copy of fewer sentences cannot be told, and has no windows."""
+def min_sentences(settings: Settings) -> int:
+    """Length_min of equation (1): shorter copies cannot be recognised, and have no windows."""
     return settings.window_sentences + settings.window_step * (settings.min_windows - 1)
 
 
-def jumps(settings: Settings) -> bool:
+def is_jumping(settings: Settings) -> bool:
     """Whether fewer windows are stored than a text has."""
     return settings.window_step > 1 or settings.dynamic_jumping
 
 
-def _read(kept: str) -> Numbers:
-    return np.array(kept.split("-") if kept else [], np.int64)
+def _parse(seed: str) -> Numbers:
+    return np.array(seed.split("-") if seed else [], np.int64)
 
 
-def _signed(lengths: Numbers, starts: Numbers, settings: Settings) -> Signed:
-    return Signed(lengths, indexed(lengths, starts, settings)[: settings.max_windows])
+def _choose_windows(lengths: Numbers, starts: Numbers, settings: Settings) -> SentenceLengths:
+    return SentenceLengths(
+        lengths, select_stored(lengths, starts, settings)[: settings.max_windows]
+    )
 
 
 def window_starts(lengths: Numbers, settings: Settings) -> Numbers:
@@ -142,7 +143,7 @@ def window_starts(lengths: Numbers, settings: Settings) -> Numbers:
     return np.flatnonzero(distinct >= min(MIN_DISTINCT, settings.window_sentences))
 
 
-def indexed(lengths: Numbers, starts: Numbers, settings: Settings) -> Numbers:
+def select_stored(lengths: Numbers, starts: Numbers, settings: Settings) -> Numbers:
     """Those of the windows that are stored: every SW-th, without repeats where jumping is dynamic.
 
     Both are schemes of the index alone; a query slides by one.
@@ -151,11 +152,11 @@ def indexed(lengths: Numbers, starts: Numbers, settings: Settings) -> Numbers:
     if step > 1:
         starts = starts[starts % step == 0]
     if settings.dynamic_jumping:
-        starts = starts[~_repeated(lengths, starts, step)]
+        starts = starts[~_is_repeated(lengths, starts, step)]
     return starts
 
 
-def _repeated(lengths: Numbers, starts: Numbers, step: int) -> NDArray[np.bool_]:
+def _is_repeated(lengths: Numbers, starts: Numbers, step: int) -> NDArray[np.bool_]:
     """Windows whose first SW lengths equal the SW before them and the SW after those."""
     same = np.zeros(len(lengths), np.bool_)
     same[step:] = lengths[step:] == lengths[:-step]
@@ -171,7 +172,7 @@ def _repeated(lengths: Numbers, starts: Numbers, step: int) -> NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EqualRun:
     """`windows` windows, one after the other from `a` on in one text and from `b` on in another."""
 
     a: int
@@ -180,8 +181,8 @@ class Run:
 
 
 def _most_on_a_diagonal(a: list[int], b: list[int], stored: Sequence[int], size: int) -> int:
-    """Of the windows of `a` that begin at `stored`, the most in one stretch equal to one of `b`."""
-    places: dict[Window, list[int]] = {}
+    """Of the windows of `a` that begin at `stored`, the most in one run equal to one of `b`."""
+    places: dict[tuple[int, ...], list[int]] = {}
     for j in range(len(b) - size + 1):
         places.setdefault(tuple(b[j : j + size]), []).append(j)
     most = 0
@@ -195,7 +196,7 @@ def _most_on_a_diagonal(a: list[int], b: list[int], stored: Sequence[int], size:
     return most
 
 
-def runs(a: Sequence[object], b: Sequence[object]) -> Iterator[Run]:
+def find_equal_runs(a: Sequence[object], b: Sequence[object]) -> Iterator[EqualRun]:
     """Runs of equal items on one diagonal, in the order of `a`.
 
     One pass: a run goes on where it can, and begins at the first place of its item in `b`. So a
@@ -211,66 +212,8 @@ def runs(a: Sequence[object], b: Sequence[object]) -> Iterator[Run]:
             size += 1
             continue
         if size:
-            yield Run(start_a, start_b, size)
+            yield EqualRun(start_a, start_b, size)
         start_a, start_b = i, places.get(item, -1)
         size = int(start_b >= 0)
     if size:
-        yield Run(start_a, start_b, size)
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """The same passage in two texts: from and to which character, and its words in each."""
-
-    a: tuple[int, int]
-    b: tuple[int, int]
-    a_words: int
-    b_words: int
-
-
-def passages(a: Sentences, b: Sentences, settings: Settings) -> list[Passage]:
-    """Where at least t windows follow each other in both texts (each of one text: `of`)."""
-    size = settings.window_sentences
-    needed_run = shortest(settings) - size + 1
-    out = []
-    for run in runs(_windows(a, size), _windows(b, size)):
-        if run.windows < needed_run:
-            continue
-        sentences = run.windows + size - 1
-        in_a, in_b = slice(run.a, run.a + sentences), slice(run.b, run.b + sentences)
-        if len(set(a.words[in_a].tolist())) >= MIN_DISTINCT:
-            out.append(_passage(a, in_a, b, in_b))
-    return out
-
-
-def coverage(found: Sequence[Passage], a: Sentences, b: Sentences) -> tuple[float, float]:
-    """Which share of the words of each text the passages are; nothing counts twice."""
-    return (
-        _covered([p.a for p in found], a) / max(1, int(a.words.sum())),
-        _covered([p.b for p in found], b) / max(1, int(b.words.sum())),
-    )
-
-
-def _windows(sentences: Sentences, size: int) -> list[Window]:
-    lengths = sentences.words.tolist()
-    return [tuple(lengths[i : i + size]) for i in range(len(lengths) - size + 1)]
-
-
-def _passage(a: Sentences, in_a: slice, b: Sentences, in_b: slice) -> Passage:
-    return Passage(
-        (int(a.starts[in_a][0]), int(a.ends[in_a][-1])),
-        (int(b.starts[in_b][0]), int(b.ends[in_b][-1])),
-        int(a.words[in_a].sum()),
-        int(b.words[in_b].sum()),
-    )
-
-
-def _covered(places: Sequence[tuple[int, int]], sentences: Sentences) -> int:
-    """Words of the sentences inside any of the places."""
-    if not places:
-        return 0
-    edges = np.array(places)
-    begun = np.zeros(len(sentences.words) + 1, np.int64)
-    np.add.at(begun, np.searchsorted(sentences.starts, edges[:, 0]), 1)
-    np.add.at(begun, np.searchsorted(sentences.ends, edges[:, 1], side="right"), -1)
-    return int(sentences.words[np.cumsum(begun)[:-1] > 0].sum())
+        yield EqualRun(start_a, start_b, size)

@@ -22,7 +22,7 @@ from esdedup.methods.antecedents import are_antecedents
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 from esdedup.text.boilerplate import is_boilerplate
-from esdedup.text.hashing import Hashes, drawn, mix
+from esdedup.text.hashing import Hashes, draw_numbers, mix
 from esdedup.text.statistics import statistics_of
 from esdedup.text.statistics.corpus import ARTICLE, Statistics
 from esdedup.text.words import RAREST, name_hash
@@ -51,14 +51,14 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class PhraseSamples:
     """The samples of one text: which phrase was drawn, and at which step of its weight."""
 
     phrases: Hashes
     steps: NDArray[np.int64]
 
 
-def sign(batch: Batch, settings: Settings) -> list[Signed]:
+def sign(batch: Batch, settings: Settings) -> list[PhraseSamples]:
     """No samples of a text without a phrase that weighs anything."""
     hashes = mix(batch.tokens.shingles(settings.phrase_words))
     first = first_weights(batch, settings)
@@ -74,27 +74,27 @@ def sign(batch: Batch, settings: Settings) -> list[Signed]:
     return out
 
 
-def keys(signed: Signed, settings: Settings) -> tuple[str, ...]:
+def keys(signed: PhraseSamples, settings: Settings) -> tuple[str, ...]:
     """`p`, the sample in two digits, 48 bits of the phrase in hex, and the step.
 
     Of bands, `q`, the band in two digits and 48 bits over its samples.
     """
     low = (signed.phrases & np.uint64(_LOW_48)).tolist()
-    drawn_ = [
+    samples = [
         f"{phrase:012x}.{step}" for phrase, step in zip(low, signed.steps.tolist(), strict=True)
     ]
     if settings.phrase_band == 1:
-        return tuple([f"p{i:02d}:{one}" for i, one in enumerate(drawn_)])
+        return tuple([f"p{i:02d}:{one}" for i, one in enumerate(samples)])
     bands = [
-        drawn_[start : start + settings.phrase_band]
-        for start in range(0, len(drawn_) - settings.phrase_band + 1, settings.phrase_band)
+        samples[start : start + settings.phrase_band]
+        for start in range(0, len(samples) - settings.phrase_band + 1, settings.phrase_band)
     ]
     return tuple(
         [f"q{i:02d}:{name_hash(' '.join(band)) & _LOW_48:012x}" for i, band in enumerate(bands)]
     )
 
 
-def needed(settings: Settings) -> int:
+def min_shared_keys(settings: Settings) -> int:
     """Half of what a match shares on average; no single sample, which common phrases share."""
     bands = settings.phrase_samples // settings.phrase_band
     shared = settings.phrase_threshold**settings.phrase_band * bands
@@ -143,10 +143,12 @@ class _Weighing:
             return first
         hashes = self._hashes[places]
         is_common = is_boilerplate(hashes, self._batch.documents[text], known, self._settings)
-        weights = self._by_count(known, hashes, self._batch.term_languages[text], places, first)
+        weights = self._weigh_by_count(
+            known, hashes, self._batch.term_languages[text], places, first
+        )
         return np.where(is_common, 0, weights)
 
-    def _by_count(
+    def _weigh_by_count(
         self,
         known: Statistics,
         hashes: Hashes,
@@ -156,14 +158,12 @@ class _Weighing:
     ) -> Integers:
         """The factor of the whole phrase: nothing is known of languages with few documents."""
         factor, name = self._settings.phrase_factor, self._settings.phrase_weight
-        counts = known.known(lang)
+        counts = known.counts_in(lang)
         if factor == "none" or counts is None:
             return first
         found = known.phrase_counts(hashes, lang)
         if factor == "rare":
-            return np.where(
-                found > known.common_above(self._settings.phrase_rare_percent), 0, first
-            )
+            return np.where(found > self._common_above, 0, first)
         if factor == "inverse":
             scale = _SCALE if name in ("uniform", "antecedent") else 1
             return np.where(first > 0, np.maximum(1, first * scale // np.maximum(1, found)), 0)
@@ -208,7 +208,7 @@ def _idf_levels(counts: Integers, documents: int) -> Integers:
     return levels
 
 
-def sample(phrases: Hashes, weights: NDArray[np.int64], settings: Settings) -> Signed:
+def sample(phrases: Hashes, weights: NDArray[np.int64], settings: Settings) -> PhraseSamples:
     """Consistent weighted sampling (Ioffe; section 4.3, the formula as in papers.md).
 
     For each phrase and sample u1, u2, v1, v2, beta in (0, 1) from the phrase's hash; r =
@@ -216,19 +216,21 @@ def sample(phrases: Hashes, weights: NDArray[np.int64], settings: Settings) -> S
     wins. Here ln a, which spares the powers and has the same least.
     """
     if not len(phrases):
-        return Signed(phrases, np.zeros(0, np.int64))
-    salts = drawn(settings.seed, "phrases", 3 * settings.phrase_samples).reshape(3, -1, 1)
+        return PhraseSamples(phrases, np.zeros(0, np.int64))
+    salts = draw_numbers(settings.seed, "phrases", 3 * settings.phrase_samples).reshape(3, -1, 1)
     ln_w = np.log(weights)
     together = max(1, _BLOCK // len(phrases))
     parts = [
-        _drawn(phrases, ln_w, salts[:, start : start + together])
+        _draw(phrases, ln_w, salts[:, start : start + together])
         for start in range(0, settings.phrase_samples, together)
     ]
     won = np.concatenate([place for place, _ in parts])
-    return Signed(phrases[won], np.concatenate([steps for _, steps in parts]).astype(np.int64))
+    return PhraseSamples(
+        phrases[won], np.concatenate([steps for _, steps in parts]).astype(np.int64)
+    )
 
 
-def _drawn(phrases: Hashes, ln_w: Floats, salts: Hashes) -> tuple[NDArray[np.intp], Floats]:
+def _draw(phrases: Hashes, ln_w: Floats, salts: Hashes) -> tuple[NDArray[np.intp], Floats]:
     """For some of the samples which phrase won, and its t."""
     ln_r = -_ln_product(mix(phrases ^ salts[0]))
     beta = (mix(phrases ^ salts[2]) >> np.uint64(11)) * 2.0**-53

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from esdedup.methods.vectors import load, vectors_of
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
-from esdedup.text.hashing import BASE_MIXED, Hashes, drawn
+from esdedup.text.hashing import BASE_MIXED, Hashes, draw_numbers
 from esdedup.text.tokens import tokenise
 from esdedup.text.words import Terms, name_hash
 
@@ -48,7 +48,7 @@ Weights = NDArray[np.float64]  # whole numbers, all of them
 def sign(batch: Batch, settings: Settings) -> list[int | None]:
     """The fingerprint of each document; none where there is no feature."""
     signed: list[int | None] = [None] * len(batch.documents)
-    given = _given(batch, settings)
+    given = _find_caller_features(batch, settings)
     for place, features in given.items():
         signed[place] = _fingerprint(*features)
     if len(given) < len(signed):
@@ -71,34 +71,34 @@ def keys(signed: int | None, settings: Settings) -> tuple[str, ...]:
     )
 
 
-def value(keys: Iterable[str], settings: Settings) -> int:
+def fingerprint_of(keys: Iterable[str], settings: Settings) -> int:
     """The fingerprint, put together again from its blocks."""
     shifts = {f"b{i}": shift for i, shift, _, _ in _layout(settings.block_plan)}
     parts = (key.split(":") for key in keys)
     return sum(int(bits, 16) << shifts[block] for block, bits in parts)
 
 
-def needed(settings: Settings) -> int:
+def min_shared_keys(settings: Settings) -> int:
     """Of N blocks at least N - d are equal where d bits differ."""
     return max(1, len(PLANS[settings.block_plan]) - settings.near_duplicate_distance)
 
 
 def compare(a: Sequence[str], b: Sequence[str], settings: Settings) -> float:
     """Hamming distance: bits that differ."""
-    return (value(a, settings) ^ value(b, settings)).bit_count()
+    return (fingerprint_of(a, settings) ^ fingerprint_of(b, settings)).bit_count()
 
 
 def matches(measure: float, settings: Settings) -> bool:
     return measure <= settings.near_duplicate_distance
 
 
-def similar(distance: float, settings: Settings) -> bool:
+def is_similar(distance: float, settings: Settings) -> bool:
     """News of the same kind, not copies; all of it shares a block only in the plan 8x8."""
     return settings.near_duplicate_distance < distance < _SIMILAR_BELOW
 
 
 def describe(distance: float, is_copy: bool, settings: Settings) -> str:
-    kind = "a copy" if is_copy else "similar news" if similar(distance, settings) else "unlike"
+    kind = "a copy" if is_copy else "similar news" if is_similar(distance, settings) else "unlike"
     return f"Hamming distance {distance:g}: {kind}"
 
 
@@ -138,7 +138,7 @@ def _features_of_words(batch: Batch, settings: Settings) -> Iterable[tuple[Hashe
     terms = batch.terms
     counts = np.diff(batch.tokens.first)
     texts = np.repeat(np.arange(len(counts)), counts)
-    kept = _kept(terms, texts, len(counts))
+    kept = _is_used(terms, texts, len(counts))
     # Text and term in one number: sorting it brings equal terms of a text together.
     pairs = texts << 32 | terms.numbers
     times = _emphasis(batch, settings)
@@ -156,7 +156,7 @@ def _features_of_words(batch: Batch, settings: Settings) -> Iterable[tuple[Hashe
 
 
 def check(settings: Settings) -> None:
-    """Raise now what signing would raise with every document: a model that is not there."""
+    """Raise the error that signing would raise with every document: a missing model."""
     if settings.simhash_vectors:
         load(settings.simhash_vectors)
 
@@ -177,15 +177,15 @@ def _features_of_vectors(batch: Batch, settings: Settings) -> Iterable[tuple[Has
     if settings.simhash_weights == "equal":  # a word counts once
         pairs = texts * len(one) + distinct
         weights[np.setdiff1d(np.arange(len(pairs)), np.unique(pairs, return_index=True)[1])] = 0
-    weights[~_kept(terms, texts, len(counts))] = 0
-    hashes = drawn(settings.seed, f"simhash{table.shape[1]}", table.shape[1])
+    weights[~_is_used(terms, texts, len(counts))] = 0
+    hashes = draw_numbers(settings.seed, f"simhash{table.shape[1]}", table.shape[1])
     return [
-        _quantised(hashes, weights[a:b] @ table[distinct[a:b]])
+        _quantise(hashes, weights[a:b] @ table[distinct[a:b]])
         for a, b in itertools.pairwise(tokens.first.tolist())
     ]
 
 
-def _kept(terms: Terms, texts: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+def _is_used(terms: Terms, texts: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
     has_content = np.bincount(texts[~terms.is_stop], minlength=count) > 0
     return ~(terms.is_stop & has_content[texts])
 
@@ -240,7 +240,7 @@ def _title_words(batch: Batch, settings: Settings) -> NDArray[np.int64]:
 # --- features that the caller brings -----------------------------------------------------------
 
 
-def _given(batch: Batch, settings: Settings) -> dict[int, tuple[Hashes, Weights]]:
+def _find_caller_features(batch: Batch, settings: Settings) -> dict[int, tuple[Hashes, Weights]]:
     """By place in the batch: what the field named in the settings holds, where it is there."""
     field = settings.simhash_field
     if not field:
@@ -261,13 +261,13 @@ def _caller_features(given: Any, settings: Settings) -> tuple[Hashes, Weights]:
     """
     if isinstance(given, Mapping):
         hashes = np.array([name_hash(str(name)) for name in given], np.uint64)
-        return _quantised(hashes, given.values())
+        return _quantise(hashes, given.values())
     if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        return _quantised(drawn(settings.seed, f"simhash{len(given)}", len(given)), given)
-    return _quantised(np.zeros(0, np.uint64), ())
+        return _quantise(draw_numbers(settings.seed, f"simhash{len(given)}", len(given)), given)
+    return _quantise(np.zeros(0, np.uint64), ())
 
 
-def _quantised(hashes: Hashes, given: Iterable[Any]) -> tuple[Hashes, Weights]:
+def _quantise(hashes: Hashes, given: Iterable[Any]) -> tuple[Hashes, Weights]:
     """Whole numbers, in proportion to the largest; what is no finite number counts nothing."""
     weights = np.array([_number(weight) for weight in given], np.float64)
     largest = np.abs(weights).max(initial=0.0)

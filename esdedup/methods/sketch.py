@@ -14,7 +14,7 @@ import numpy as np
 
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
-from esdedup.text.hashing import Hashes, drawn, mix
+from esdedup.text.hashing import Hashes, draw_numbers, mix
 
 # Permuted fingerprints held at a time: what the processor's nearest cache takes.
 _AT_ONCE = 1 << 14
@@ -55,7 +55,7 @@ def keys(signed: Hashes, settings: Settings) -> tuple[str, ...]:
     return tuple([prefix + digits[start:end] for prefix, start, end in _layout(len(signed))])
 
 
-def needed(settings: Settings) -> int:
+def min_shared_keys(settings: Settings) -> int:
     """More than t collisions make a candidate."""
     return settings.max_collisions_by_chance + 1
 
@@ -88,7 +88,7 @@ def _permute(values: Hashes, numbers: Hashes, settings: Settings) -> Hashes:
 
 
 def _permutations(settings: Settings) -> Hashes:
-    numbers = drawn(settings.seed, "sketch", settings.permutations)
+    numbers = draw_numbers(settings.seed, "sketch", settings.permutations)
     return numbers if settings.fingerprint == "poly31" else numbers | np.uint64(1)
 
 

@@ -36,7 +36,7 @@ def keys(signed: Hashes, settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys([f"c:{chain:012x}" for chain in kept.tolist()]))
 
 
-def needed(settings: Settings) -> int:
+def min_shared_keys(settings: Settings) -> int:
     del settings
     return _NEEDED
 

@@ -27,18 +27,18 @@ Table = NDArray[np.float64]
 def vectors_of(words: Sequence[str], model: str) -> Table:
     """A row of whole numbers for each folded word; zeros where the model does not have it.
 
-    A word that is not there in small letters is looked for with a capital: names are kept so.
+    A word that is missing in lower case is looked up with a capital, as names are stored.
     """
     vectors = load(model)
-    rows = _looked_up(vectors, words)
+    rows = _look_up(vectors, words)
     missing = np.flatnonzero(~rows.any(axis=1)).tolist()
     if missing:
-        rows[missing] = _looked_up(vectors, [words[i].capitalize() for i in missing])
+        rows[missing] = _look_up(vectors, [words[i].capitalize() for i in missing])
     out: Table = np.rint(rows.astype(np.float64) * _STEPS)
     return out
 
 
-def _looked_up(vectors: Any, words: Sequence[str]) -> NDArray[Any]:
+def _look_up(vectors: Any, words: Sequence[str]) -> NDArray[Any]:
     from spacy.strings import get_string_id
     from spacy.vectors import Mode
 

@@ -4,49 +4,55 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from esdedup.errors import DocumentError
 from esdedup.model.encoding import TOO_DEEP, is_too_deep
-from esdedup.model.numbers import NumberChange, NumberContext, WrittenNumbers, written
+from esdedup.model.json_form import JSON as JSON
+from esdedup.model.json_form import JsonField, Result, Rounded
+from esdedup.model.json_form import iso as iso
+from esdedup.model.numbers import NumberChange, NumberContext, WrittenNumbers, encode_numbers
 
 Role = Literal["original", "duplicate", "update", "unprocessed"]
-JSON = dict[str, Any]
 Hashes32 = NDArray[np.uint32]
+_CHANGES = JsonField("numbers", description="[old, new, context] of each changed count.")
+Changes = Annotated[tuple[NumberChange, ...], _CHANGES]
 
 # An id travels as Elasticsearch `_id`, which takes at most 512 bytes.
 MAX_ID_BYTES = 512
 
-# What is said of a document whose fields are deeper than `encoding.MAX_DEPTH`.
+# The reason given for a document whose fields are deeper than `encoding.MAX_DEPTH`.
 NESTED = f"a field is {TOO_DEEP}; flatten it or leave it out"
 
 _DOCUMENT_FIELDS = ("id", "title", "text", "url", "source", "lang", "published", "html")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One article as it came in.
+class Document(Result):
+    """One article as it came in; in JSON its extra fields stand beside the others.
 
-    `text` is the body, or `html` the page that it is still to be extracted from. `published`
-    without a time zone is UTC; `lang` is a code (`tr`), guessed where it is missing; `extra` holds
-    all other fields, which are kept with the article and are at most 200 levels deep. An id has at
-    most 512 bytes.
+    `text` is the body; `html` is the page from which the body is still to be extracted.
+    `published` without a time zone is UTC. `lang` is a code (`tr`); it is guessed if it is missing.
+    `extra` holds all other fields, which are stored with the article and are at most 200 levels
+    deep. An id has at most 512 bytes.
     """
 
     id: str
     title: str = ""
     text: str = ""
-    url: str | None = None
-    source: str | None = None
-    lang: str | None = None
-    published: datetime | None = None
-    html: bytes | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    url: Annotated[str | None, JsonField(omit_empty=True)] = None
+    source: Annotated[str | None, JsonField(omit_empty=True)] = None
+    lang: Annotated[str | None, JsonField(omit_empty=True)] = None
+    published: Annotated[datetime | None, JsonField(omit_empty=True)] = None
+    html: Annotated[
+        bytes | None, JsonField(omit_empty=True, description="Of one that was not read: Base64.")
+    ] = None
+    extra: Annotated[Mapping[str, Any], JsonField(hidden=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_id(self.id)
@@ -73,7 +79,8 @@ class Document:
         return None if written is None else str(written)[:100]
 
     def to_json(self) -> JSON:
-        """Fields that are set, extra fields beside them, dates as ISO 8601."""
+        """Fields that are set, extra fields beside them, dates as ISO 8601. Written by hand: every
+        stored article passes through it."""
         out: JSON = {"id": self.id, "title": self.title, "text": self.text}
         for name in ("url", "source", "lang"):
             if (value := getattr(self, name)) is not None:
@@ -86,7 +93,7 @@ class Document:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """The reverse of `to_json`; unknown fields are kept in `extra`."""
+        """The reverse of `to_json`; unknown fields go into `extra`."""
         html = raw.get("html")
         return cls(
             id=str(raw["id"]),
@@ -102,25 +109,22 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Result):
     """Something that could not become a signed document: an entry of the quarantine.
 
-    `where` is the file and line, or the page; `final` tells that another try cannot succeed;
-    `document` is what is known of it, kept so that it can be tried again.
+    `where` is the file and line, or the page. `final` means that a retry cannot succeed.
+    `document` is as much of the document as is known, for a retry.
     """
 
     id: str
     where: str
     reason: str
     final: bool = False
-    document: Document | None = None
+    document: Annotated[Document | None, JsonField(hidden=True)] = None
 
     def __post_init__(self) -> None:
         for name in ("id", "where", "reason"):  # file names need not be UTF-8
             object.__setattr__(self, name, well_formed(getattr(self, name)))
-
-    def to_json(self) -> JSON:
-        return {"id": self.id, "where": self.where, "reason": self.reason, "final": self.final}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,8 +132,9 @@ class Signature:
     """What the methods computed from one document; verification needs nothing else of it.
 
     `keys` are the retrievable strings of each method; `shingles` the 32-bit n-gram hashes in
-    text order, as far as verification reads them; `words` the length of the signed text. `kept`
-    has, of methods that store fewer keys than a document asks with, what these are made from.
+    text order, as far as verification reads them; `words` the length of the signed text.
+    `query_seed` has, of methods that store fewer keys than a document queries with, what the query
+    keys are made from.
     """
 
     format: str
@@ -139,13 +144,13 @@ class Signature:
     exact: str
     numbers: Sequence[NumberContext] = ()
     lang: str | None = None
-    kept: Mapping[str, str] = field(default_factory=dict)
+    query_seed: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> JSON:
         return {
             "format": self.format,
             "keys": {method: list(keys) for method, keys in self.keys.items()},
-            **({"kept": dict(self.kept)} if self.kept else {}),
+            **({"kept": dict(self.query_seed)} if self.query_seed else {}),
             "shingles": base64.b64encode(pack(self.shingles)).decode("ascii"),
             "words": self.words,
             "exact": self.exact,
@@ -163,14 +168,14 @@ class Signature:
             exact=raw["exact"],
             numbers=tuple(NumberContext.from_json(n) for n in raw["numbers"]),
             lang=raw["lang"],
-            kept=raw.get("kept", {}),
+            query_seed=raw.get("kept", {}),
         )
 
     def __reduce__(self) -> tuple[Callable[..., Signature], tuple[Any, ...]]:
         """Sent between processes as plain values: a third of the cost of sending the objects."""
-        shingles, numbers = pack(self.shingles), written(self.numbers)
+        shingles, numbers = pack(self.shingles), encode_numbers(self.numbers)
         values = (self.format, self.keys, shingles, self.words, self.exact, numbers)
-        return _received, (*values, self.lang, self.kept)
+        return _rebuild_signature, (*values, self.lang, self.query_seed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Signature) and self.to_json() == other.to_json()
@@ -178,7 +183,7 @@ class Signature:
     __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
 
 
-def _received(
+def _rebuild_signature(
     format_: str,
     keys: Mapping[str, tuple[str, ...]],
     shingles: bytes,
@@ -186,10 +191,10 @@ def _received(
     digest: str,
     numbers: str,
     lang: str | None,
-    kept: Mapping[str, str],
+    query_seed: Mapping[str, str],
 ) -> Signature:
     counts = WrittenNumbers(numbers)
-    return Signature(format_, keys, unpack(shingles), words, digest, counts, lang, kept)
+    return Signature(format_, keys, unpack(shingles), words, digest, counts, lang, query_seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,45 +213,31 @@ class Link:
         return self.role != "duplicate"
 
     @property
-    def attracts(self) -> bool:
+    def is_representative(self) -> bool:
         """Whether later documents are compared with this one."""
         return self.canonical or self.branch
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Result):
     """Why two documents are, or are not, one story: measures beside the thresholds they met.
 
     `other` is the earlier one; `found_by` has the shared keys of each method. `overlap` is the
     value of `measure`; `of_new` and `of_old` are the shares of each text that the other one has.
-    `reason` tells of an update whether `numbers` or `names` changed or the text was `extended`;
-    `numbers` has what changed, names too.
+    `reason` of an update is `numbers` or `names` if these changed, or `extended`; `numbers` lists
+    what changed, names included.
     """
 
     other: str
     found_by: Mapping[str, int] = field(default_factory=dict)
     measure: str = ""
-    overlap: float = 0.0
-    of_new: float = 0.0
-    of_old: float = 0.0
+    overlap: Rounded = 0.0
+    of_new: Rounded = 0.0
+    of_old: Rounded = 0.0
     thresholds: Mapping[str, float] = field(default_factory=dict)
     verdict: Literal["duplicate", "update", "different"] = "different"
     reason: str = ""
-    numbers: tuple[NumberChange, ...] = ()
-
-    def to_json(self) -> JSON:
-        return {
-            "other": self.other,
-            "found_by": dict(self.found_by),
-            "measure": self.measure,
-            "overlap": round(self.overlap, 4),
-            "of_new": round(self.of_new, 4),
-            "of_old": round(self.of_old, 4),
-            "thresholds": dict(self.thresholds),
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "numbers": [[c.old, c.new, c.context] for c in self.numbers],
-        }
+    numbers: Changes = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -263,32 +254,13 @@ class Candidate:
     order: Order
     link: Link
 
-    def sharing(self, shared: Mapping[str, int]) -> Candidate:
-        """The same document, as one with which other keys are shared."""
+    def with_shared(self, shared: Mapping[str, int]) -> Candidate:
+        """The same document with other shared keys."""
         return Candidate(self.id, shared, self.signature, self.order, self.link)
-
-    def to_json(self) -> JSON:
-        return {
-            "id": self.id,
-            "shared": dict(self.shared),
-            "signature": self.signature.to_json(),
-            "order": list(self.order),
-            "link": asdict(self.link),
-        }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return cls(
-            id=raw["id"],
-            shared=raw["shared"],
-            signature=Signature.from_json(raw["signature"]),
-            order=(raw["order"][0], raw["order"][1]),
-            link=Link(**raw["link"]),
-        )
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Result):
     """The verdict on one document, with its evidence; the runner-ups come after the first.
 
     `role` is original, duplicate, update or unprocessed; `group` the id of the original whose
@@ -299,7 +271,7 @@ class Decision:
     role: Role
     group: str
     story: str
-    score: float = 0.0
+    score: Rounded = 0.0
     method: str = ""
     evidence: tuple[Evidence, ...] = ()
     reason: str = ""
@@ -312,19 +284,6 @@ class Decision:
         linked = self.role in ("duplicate", "update") and bool(self.evidence)
         parent = self.evidence[0].other if linked else None
         return Link(self.role, self.group, self.story, parent, self.branch)
-
-    def to_json(self) -> JSON:
-        return {
-            "id": self.id,
-            "role": self.role,
-            "group": self.group,
-            "story": self.story,
-            "score": round(self.score, 4),
-            "method": self.method,
-            "reason": self.reason,
-            "branch": self.branch,
-            "evidence": [e.to_json() for e in self.evidence],
-        }
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -350,15 +309,15 @@ def _well_formed_values(value: Any) -> Any:
     return [_well_formed_values(v) for v in value] if isinstance(value, list) else value
 
 
-def without_deep(fields: Mapping[str, Any]) -> JSON:
-    """Stored fields without those that other programs nested too deeply for us."""
+def drop_deep_fields(fields: Mapping[str, Any]) -> JSON:
+    """Stored fields without those nested deeper than `MAX_DEPTH`."""
     return {name: value for name, value in fields.items() if not is_too_deep([value])}
 
 
 def _check_id(id_: str) -> None:
     if not id_:
         raise DocumentError("(no id)", "the id is empty; leave it out to have one made")
-    # Mended, two ids could become one.
+    # Repaired, two ids could become one.
     if well_formed(id_) is not id_:
         raise DocumentError(
             well_formed(id_)[:40],
@@ -428,10 +387,6 @@ def parse_time(value: object) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def iso(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
 _PACKED = np.dtype("<u4")
 
 
@@ -445,7 +400,7 @@ def unpack(blob: bytes) -> Hashes32:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Topic:
+class TermVector:
     """What an article is about, its weightiest terms: hashes in rising order, weights of length
     1."""
 
@@ -453,4 +408,4 @@ class Topic:
     weights: NDArray[np.float32]
 
 
-NO_TOPIC = Topic(np.zeros(0, np.uint64), np.zeros(0, np.float32))
+NO_TERMS = TermVector(np.zeros(0, np.uint64), np.zeros(0, np.float32))

@@ -1,4 +1,4 @@
-"""The table of methods: what settings, stores, explanations and evaluation know of each."""
+"""The table of methods: the facts that settings, stores, explanations and evaluation use."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ METHOD_SPECS = {
         MethodSpec("sketch", "sketch", is_selective=True),
         MethodSpec("exact", "exact", is_selective=True),
         MethodSpec("lengths", "windows", has_many_keys=True),
+        MethodSpec("winnowing", "fingerprints"),
         MethodSpec("phrases", "phrases", has_many_keys=True, uses_word_statistics=True),
         MethodSpec("spotsigs", "spots", has_many_keys=True),
         MethodSpec(

@@ -1,14 +1,13 @@
 """Counts that an article states, and how they are stored.
 
-Of most articles nobody asks for them: a count is looked at when another article is nearly the
-same. So they are parsed at the first look.
+The counts of most articles are never used: they are compared only when another article is nearly
+the same. So they are parsed on first use.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, overload
 
@@ -37,8 +36,7 @@ class NumberContext(NamedTuple):
         return _from_row(row)
 
 
-@dataclass(frozen=True, slots=True)
-class NumberChange:
+class NumberChange(NamedTuple):
     """A count that changed, with the words of the new text that locate it."""
 
     old: str
@@ -53,8 +51,8 @@ class NumberChange:
 _from_row: Callable[[Sequence[str]], NumberContext] = partial(tuple.__new__, NumberContext)
 
 
-class LateNumbers(Sequence[NumberContext]):
-    """A sequence of counts that is made at the first look at it."""
+class LazyNumbers(Sequence[NumberContext]):
+    """A sequence of counts that is computed on first use."""
 
     __slots__ = ("_numbers",)
 
@@ -83,7 +81,7 @@ class LateNumbers(Sequence[NumberContext]):
         return iter(self._read())
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, LateNumbers):
+        if isinstance(other, LazyNumbers):
             return self._read() == other._read()
         return isinstance(other, Sequence) and self._read() == tuple(other)
 
@@ -91,8 +89,8 @@ class LateNumbers(Sequence[NumberContext]):
         return hash(self._read())
 
 
-class WrittenNumbers(LateNumbers):
-    """Behind their JSON, `[[value, kind, before, after], ...]`, as they are stored and sent."""
+class WrittenNumbers(LazyNumbers):
+    """Counts as stored and sent, `[[value, kind, before, after], ...]`; parsed on first use."""
 
     __slots__ = ("json",)
 
@@ -105,10 +103,10 @@ class WrittenNumbers(LateNumbers):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, WrittenNumbers) and self.json == other.json:
-            return True  # of copies, nearly always
+            return True  # nearly always the case for copies
         return super().__eq__(other)
 
-    __hash__ = LateNumbers.__hash__
+    __hash__ = LazyNumbers.__hash__
 
     def __repr__(self) -> str:
         return f"WrittenNumbers({self.json!r})"
@@ -117,7 +115,7 @@ class WrittenNumbers(LateNumbers):
         return WrittenNumbers, (self.json,)
 
 
-def written(numbers: Sequence[NumberContext]) -> str:
+def encode_numbers(numbers: Sequence[NumberContext]) -> str:
     """The JSON of these counts."""
     if isinstance(numbers, WrittenNumbers):
         return numbers.json

@@ -1,11 +1,11 @@
-"""What can be asked of every store alike, and how the answer is to be folded."""
+"""Queries that every store answers, and options for folding the results."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from esdedup.errors import QueryError
 
@@ -23,6 +23,18 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "show": get_args(Show),
     "total": get_args(Count),
 }
+# Defaults of all entry points: Python, the command line, HTTP and the page.
+DEFAULT_MODE: Mode = "auto"
+DEFAULT_BY: By = "group"
+DEFAULT_SHOW: Final = "best"
+DEFAULT_COUNT: Count = "estimate"
+DEFAULT_SIZE = 10
+# Articles of one group or story, as `copies` lists them.
+DEFAULT_MEMBERS = 100
+# A front page has room for a story once.
+FRONT_BY: By = "story"
+FRONT_SIZE = 5
+
 # Both engines refuse to look further than this with from and size.
 DEEPEST = 10_000
 
@@ -34,7 +46,7 @@ class Query:
     All `words` must occur, "in quotes" as a phrase; None is everything, a text without a word in
     it nothing. `filters` has the values allowed of a field, `since` and `until` bound the date of
     publication. `sort` names fields, with a minus for descending: `-published`, `source`,
-    `score`; without it the best match comes first.
+    `score`. The default is the best match first.
     """
 
     words: str | None = None
@@ -60,7 +72,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SearchOptions:
     """How results are folded, counted and shown: keywords of the methods of `Searcher`.
 
     `copies` counts the matching copies of each result; `sources` has the sources, best first, for
@@ -68,13 +80,13 @@ class Options:
     searching has what each mode promises.
     """
 
-    mode: Mode = "auto"
-    by: By = "group"
-    size: int | None = None  # 10, or what the body says
+    mode: Mode = DEFAULT_MODE
+    by: By = DEFAULT_BY
+    size: int | None = None  # DEFAULT_SIZE, or what the body says
     offset: int | None = None
-    total: Count = "estimate"
+    total: Count = DEFAULT_COUNT
     copies: bool = True  # count the matching copies of each result
-    show: Show = "best"
+    show: Show = DEFAULT_SHOW
     sources: tuple[str, ...] = ()  # best first, for show = source
     window: timedelta | None = None  # copies further apart than this are a new story
     inner_hits: Mapping[str, Any] | None = None

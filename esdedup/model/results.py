@@ -1,43 +1,59 @@
-"""What a search gives back: frozen, with a JSON form."""
+"""Search results: frozen dataclasses with a JSON form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from esdedup.model import JSON, Document, Evidence, iso
-from esdedup.model.numbers import NumberChange
+from esdedup.model import JSON, Changes, Document, Evidence
+from esdedup.model.json_form import JsonField, Result, Rounded, in_json, iso
 from esdedup.model.queries import By, Mode
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
-    """How many there are. Without `exact` the number of stories is an estimate, and `precision`
-    says how good; None where it was not asked for."""
+class Mention(Result):
+    """The short form of an article: no text, no extra fields."""
+
+    id: str
+    title: str
+    source: str | None
+    url: str | None
+    published: str | None
+
+    @classmethod
+    def of(cls, document: Document) -> Mention:
+        published = iso(document.published) if document.published else None
+        return cls(document.id, document.title, document.source, document.url, published)
+
+
+def id_of_document(document: Document) -> str:
+    return document.id
+
+
+# A document of which JSON has only the fields of a mention.
+MentionedDocument = Annotated[Document, JsonField(convert=Mention.of, flat=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Total(Result):
+    """How many stories and articles match; None if they were not counted. If `exact` is false, the
+    number of stories is an estimate, and `precision` states its error."""
 
     stories: int | None
     articles: int | None
     exact: bool = True
     precision: str = "exact"
 
-    def to_json(self) -> JSON:
-        return {
-            "stories": self.stories,
-            "articles": self.articles,
-            "exact": self.exact,
-            "precision": self.precision,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Update:
-    """What an update tells that the article before it did not."""
+class Update(Result):
+    """What an update changed, compared with the article before it."""
 
     of: str
     reason: str
-    changes: tuple[NumberChange, ...] = ()
+    changes: Changes = ()
 
     @classmethod
     def from_evidence(cls, role: str, evidence: tuple[Evidence, ...]) -> Update | None:
@@ -52,22 +68,24 @@ class Update:
         changes = "; ".join(map(str, self.changes))
         return f"updated: {changes or self.reason}"
 
-    def to_json(self) -> JSON:
-        return {
-            "of": self.of,
-            "reason": self.reason,
-            "numbers": [[c.old, c.new, c.context] for c in self.changes],
-            "text": str(self),
-        }
+    @property
+    @in_json()
+    def text(self) -> str:
+        """The same as `str`, for JSON."""
+        return str(self)
+
+
+_HIDDEN = JsonField(hidden=True)
 
 
 @dataclass(frozen=True)
-class StoryHit:
-    """One result: a story, shown by one of its articles.
+class StoryHit(Result):
+    """One result: a story, shown by one of its articles, whose fields stand beside these in JSON.
+    Where they apply JSON has `update`, `matched`, `matched_by` and, by `expand`, `folded` as well.
 
     `copies` are further articles that match and are folded into this one (None: not counted).
     Where the article shown is not the one that matched, `matched_by` names those that did;
-    `matched` tells whether the shown one does as well (None: not asked).
+    `matched` is whether the shown one matches as well (None: not checked).
     `raw` is the engine's own hit of the shown article: sort values, highlights, fields.
     """
 
@@ -75,37 +93,35 @@ class StoryHit:
     group: str | None
     story: str | None
     role: str
-    # Made into a document when somebody asks: who passes hits on never does.
-    read: Callable[[], Document] = field(repr=False, compare=False)
-    score: float | None = None
+    # Parses the document on first use: callers that pass hits on never need it.
+    read: Annotated[Callable[[], Document], _HIDDEN] = field(repr=False, compare=False)
+    score: Annotated[float | None, JsonField(digits=4)] = None
     copies: int | None = None
-    matched: bool | None = True
-    matched_by: tuple[str, ...] = ()
-    update: Update | None = None
+    # These three are in JSON only if they say something. An article may have a field of the same
+    # name, so the OpenAPI description does not promise their types.
+    matched: Annotated[bool | None, _HIDDEN] = True
+    matched_by: Annotated[tuple[str, ...], _HIDDEN] = ()
+    update: Annotated[Update | None, _HIDDEN] = None
     # The words of a text around the first that the query names.
-    excerpt: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    excerpt: Annotated[Callable[[str], str] | None, _HIDDEN] = field(
+        default=None, repr=False, compare=False
+    )
+    raw: Annotated[Mapping[str, Any], _HIDDEN] = field(default_factory=dict, repr=False)
 
     @cached_property
     def document(self) -> Document:
-        """The article shown, read when it is asked for."""
+        """The article shown, parsed on first use."""
         return self.read()
 
     @cached_property
+    @in_json()
     def snippet(self) -> str:
         """A few words around the first that the query names; empty for a search without words."""
         return self.excerpt(self.document.text) if self.excerpt else ""
 
     def to_json(self) -> JSON:
-        out: JSON = {
-            **self.document.to_json(),
-            "group": self.group,
-            "story": self.story,
-            "role": self.role,
-            "score": None if self.score is None else round(self.score, 4),
-            "copies": self.copies,
-            "snippet": self.snippet,
-        }
+        """The fields of the article, with those of the hit beside them."""
+        out = self.document.to_json() | super().to_json()
         if self.matched_by:
             out |= {"matched": self.matched, "matched_by": list(self.matched_by)}
         if self.update is not None:
@@ -117,7 +133,7 @@ class StoryHit:
 
 
 @dataclass(frozen=True, slots=True)
-class StoryPage:
+class StoryPage(Result):
     """A page of results, and how it came about.
 
     `ungrouped` counts matching articles without a group, each shown by itself; `notes` say what
@@ -129,101 +145,60 @@ class StoryPage:
     mode: Mode
     by: By
     offset: int = 0
-    cursor: str | None = None
-    ungrouped: int = 0
+    cursor: Annotated[str | None, JsonField(omit_empty=True)] = None
+    ungrouped: Annotated[
+        int,
+        JsonField(
+            omit_empty=True,
+            description="Matching articles without a group, each shown by itself.",
+        ),
+    ] = 0
     notes: tuple[str, ...] = ()
-    aggregations: Mapping[str, Any] | None = None
-
-    def to_json(self) -> JSON:
-        out: JSON = {
-            "mode": self.mode,
-            "by": self.by,
-            "offset": self.offset,
-            "total": self.total.to_json(),
-            "hits": [hit.to_json() for hit in self.hits],
-            "notes": list(self.notes),
-        }
-        if self.ungrouped:
-            out["ungrouped"] = self.ungrouped
-        if self.cursor is not None:
-            out["cursor"] = self.cursor
-        if self.aggregations is not None:
-            out["aggregations"] = dict(self.aggregations)
-        return out
+    aggregations: Annotated[Mapping[str, Any] | None, JsonField(omit_empty=True)] = None
+    facets: Annotated[tuple[Facet, ...], JsonField(omit_empty=True)] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class Member(Result):
     """One article of a group or story, as `copies` lists it."""
 
-    document: Document
+    document: MentionedDocument
     group: str
     story: str
     role: str
-    score: float
-    update: Update | None = None
-
-    def to_json(self) -> JSON:
-        published = self.document.published
-        out: JSON = {
-            "id": self.document.id,
-            "title": self.document.title,
-            "source": self.document.source,
-            "url": self.document.url,
-            "published": iso(published) if published else None,
-            "role": self.role,
-            "group": self.group,
-            "story": self.story,
-            "score": round(self.score, 4),
-        }
-        return out if self.update is None else {**out, "update": self.update.to_json()}
+    score: Rounded
+    update: Annotated[Update | None, JsonField(omit_empty=True)] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
+class Members(Result):
     """Articles of a group or story in their order, and how many there are."""
 
     members: tuple[Member, ...]
     total: int
 
-    def to_json(self) -> JSON:
-        return {"total": self.total, "members": [m.to_json() for m in self.members]}
-
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Result):
     """A value of a field: in how many stories, and in how many articles."""
 
     value: str
     stories: int
     articles: int
 
-    def to_json(self) -> JSON:
-        return {"value": self.value, "stories": self.stories, "articles": self.articles}
-
 
 @dataclass(frozen=True, slots=True)
-class Facet:
+class Facet(Result):
     """The values of one field, most stories first."""
 
     field: str
     buckets: tuple[Bucket, ...]
     exact: bool = True
 
-    def to_json(self) -> JSON:
-        return {
-            "field": self.field,
-            "exact": self.exact,
-            "buckets": [bucket.to_json() for bucket in self.buckets],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class Section(Result):
     """One category of a front page: its newest stories."""
 
     category: str
     hits: tuple[StoryHit, ...]
-
-    def to_json(self) -> JSON:
-        return {"category": self.category, "hits": [hit.to_json() for hit in self.hits]}

@@ -3,14 +3,14 @@
     folded = fold(items)                      # each a mapping: id, title, text or snippet, url, …
     folded.kept, folded.folded                # what stays, in its order; what went where, and why
 
-Two items are one where the first of these rules says so; what a rule says of less than a whole
-text is strict, since a false fold hides an article and a miss only repeats one:
+The first of these rules that applies folds two items. Rules for less than a whole text are strict,
+since a false fold hides an article and a miss only repeats one:
 
 1. known group: both are known to the store (or carry `dedup.group`), in one group.
 2. same id, unless their texts are different articles.
 3. same address: the same page, tracking parameters aside; not for the front page of a site.
-4. text: both have at least 50 words, and the ordinary detection calls them copies. Changed
-   counts ("12 dead", "17 dead") and a clearly longer text are an update, which stays.
+4. text: both have at least 50 words, and `decide` finds that one is a duplicate. Changed counts
+   ("12 dead", "17 dead") and a clearly longer text are an update, which stays.
 5. snippet: one of the two is shorter. At least 12 words, 90 % of the shorter one's word sequences
    in the longer one, no number of the shorter one missing in the longer one, headlines that share
    half their words and all their numbers (where one has none: 20 words), at most 3 days apart.
@@ -24,22 +24,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import islice
-from typing import Any, Literal, get_args
+from functools import cached_property
+from typing import Annotated, Any, Literal, get_args
 
+import numpy as np
+
+from esdedup.clustering.reconcile import QueryBuilder
+from esdedup.clustering.records import undecided_record
 from esdedup.errors import QueryError
-from esdedup.features.numbers import NumberContext, changed, stated
+from esdedup.features.numbers import LazyFacts, NumberContext, extract_facts
 from esdedup.ingest.sign import sign_many
+from esdedup.matching.decide import decide
 from esdedup.matching.verify import count_shared, distinct, verify
-from esdedup.methods import sketch
-from esdedup.model import JSON, Document, Evidence, Signature
-from esdedup.model.queries import By
+from esdedup.model import Decision, Document, Evidence, Hashes32
+from esdedup.model.batching import batched
+from esdedup.model.json_form import JsonField, Result
+from esdedup.model.queries import DEFAULT_BY, By
 from esdedup.search import items as rules
 from esdedup.search.items import Item, item_of
+from esdedup.search.known_groups import find_known_groups
 from esdedup.settings import Settings
-from esdedup.stores import Store
+from esdedup.stores import Record, Store
+from esdedup.stores.key_index import KeyIndex
 from esdedup.text.tokens import guess_language
 
 Keep = Literal["first", "earliest", "source", "longest"]
@@ -49,56 +57,39 @@ _ANY_LANGUAGE = "und"
 
 
 @dataclass(frozen=True, slots=True)
-class FoldedItem:
+class FoldedItem(Result):
     """An item that is not shown, the one that stands for it, and why."""
 
     place: int
     id: str | None
-    item: Any
-    into: int  # the place of the item kept
+    item: Annotated[Any, JsonField(hidden=True)]
+    into: Annotated[int, JsonField(description="The place of the one that stands for it.")]
     into_id: str | None
     rule: Rule
-    overlap: float | None = None
-
-    def to_json(self) -> JSON:
-        return {
-            "place": self.place,
-            "id": self.id,
-            "into": self.into,
-            "into_id": self.into_id,
-            "rule": self.rule,
-            "overlap": None if self.overlap is None else round(self.overlap, 4),
-        }
+    overlap: Annotated[float | None, JsonField(digits=4)] = None
 
 
 @dataclass(frozen=True, slots=True)
-class KeptItem:
-    """An item that stays. `rank` is its place among those kept; where another one than the first
-    of its story is kept, it stands where the first stood. `update` tells of an earlier item that
-    this one has newer counts than, or tells more than."""
+class KeptItem(Result):
+    """An item that stays.
+
+    `rank` is its place among the items kept: that of the first item of its story. `update` is the
+    evidence that it updates an earlier item, by newer counts or by a longer text.
+    """
 
     place: int
     id: str | None
     item: Any
-    rank: int
+    rank: Annotated[int, JsonField(hidden=True)]
     folded: tuple[FoldedItem, ...] = ()
-    update: Evidence | None = None
-
-    def to_json(self) -> JSON:
-        out: JSON = {
-            "place": self.place,
-            "id": self.id,
-            "item": self.item.to_json() if isinstance(self.item, Document) else self.item,
-            "folded": [folded.to_json() for folded in self.folded],
-        }
-        if self.update is not None:
-            out["update"] = self.update.to_json()
-        return out
+    update: Annotated[
+        Evidence | None, JsonField(omit_empty=True, description="Of an earlier item.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
-    """A list, folded: what stays in its order, what does not, and what was odd about it."""
+class Folded(Result):
+    """A folded list: the items kept in their order, the items folded, and notes on odd items."""
 
     kept: tuple[KeptItem, ...]
     folded: tuple[FoldedItem, ...]
@@ -109,20 +100,13 @@ class Folded:
         """The shorter list, each item as it came."""
         return [kept.item for kept in self.kept]
 
-    def to_json(self) -> JSON:
-        return {
-            "kept": [kept.to_json() for kept in self.kept],
-            "folded": [folded.to_json() for folded in self.folded],
-            "notes": list(self.notes),
-        }
-
 
 def fold(
     items: Iterable[Any],
     *,
     keep: Keep = "first",
     sources: Sequence[str] = (),
-    by: By = "group",
+    by: By = DEFAULT_BY,
     store: Store | None = None,
     window: timedelta | None = None,
     settings: Settings | None = None,
@@ -134,18 +118,16 @@ def fold(
     for `source`). `store` knows groups of items by their ids, addresses and texts; `by="story"`
     folds updates too; beyond `window` the same text is a new story.
     """
-    _check(keep, sources)
-    folder = Folder(by=by, store=store, window=window, settings=settings)
-    entries = list(items)
-    placed = [one for start in range(0, len(entries), _BATCH)
-              for one in folder.add_many(entries[start : start + _BATCH])]  # fmt: skip
+    _check_keep(keep, sources)
+    folder = Folder(by, store, window, settings)
+    placed = [one for part in batched(items, _BATCH) for one in folder.add_many(part)]
     stories: dict[int, list[Placed]] = {}
     for one in placed:
         stories.setdefault(one.leader, []).append(one)
     kept = []
     for rank, members in enumerate(stories.values()):
-        shown = min(members, key=lambda one: _rank(one.item, keep, sources))
-        kept.append(_kept(shown, members, rank))
+        shown = min(members, key=lambda one: _keep_order(one.item, keep, sources))
+        kept.append(_as_kept(shown, members, rank))
     folded = sorted((f for k in kept for f in k.folded), key=lambda f: f.place)
     return Folded(tuple(kept), tuple(folded), tuple(folder.notes))
 
@@ -153,33 +135,32 @@ def fold(
 def fold_stream(
     items: Iterable[Any],
     *,
-    by: By = "group",
+    by: By = DEFAULT_BY,
     store: Store | None = None,
     window: timedelta | None = None,
     settings: Settings | None = None,
     batch: int = 1,
 ) -> Iterator[KeptItem | FoldedItem]:
     """The same as the items come, the first of each story kept; larger batches are faster."""
-    folder = Folder(by=by, store=store, window=window, settings=settings)
-    entries = iter(items)
+    folder = Folder(by, store, window, settings)
     kept = 0
-    while part := list(islice(entries, max(1, batch))):
+    for part in batched(items, max(1, batch)):
         for one in folder.add_many(part):
             if one.leader == one.item.place:
                 yield KeptItem(one.item.place, one.item.id, one.item.raw, kept, (), one.update)
                 kept += 1
             else:
-                yield _folded(one, folder.leader(one))
+                yield _as_folded(one, folder.leader(one))
 
 
-def _check(keep: str, sources: Sequence[str]) -> None:
+def _check_keep(keep: str, sources: Sequence[str]) -> None:
     if keep not in get_args(Keep):
         raise QueryError(f"keep is {keep!r}; use {', '.join(get_args(Keep))}")
     if keep == "source" and not sources:
         raise QueryError("keep = source needs `sources`, the names in order, best first")
 
 
-def _rank(item: Item, keep: Keep, sources: Sequence[str]) -> tuple[Any, ...]:
+def _keep_order(item: Item, keep: Keep, sources: Sequence[str]) -> tuple[Any, ...]:
     """The smallest is kept; the place in the list breaks ties."""
     if keep == "earliest":
         dated = item.published is not None
@@ -192,20 +173,19 @@ def _rank(item: Item, keep: Keep, sources: Sequence[str]) -> tuple[Any, ...]:
     return (item.place,)
 
 
-def _kept(shown: Placed, members: Sequence[Placed], rank: int) -> KeptItem:
+def _as_kept(shown: Placed, members: Sequence[Placed], rank: int) -> KeptItem:
     others = []
     for one in members:
         if one is shown:
             continue
-        # The first of a story gave the reason to the others; one kept in its stead gives its own.
-        why = one if one.rule is not None else shown
-        folded = _folded(replace(why, item=one.item), shown.item)
-        others.append(folded)
+        # The first item of a story was folded by no rule: the one kept instead has the reason.
+        reason = one if one.rule is not None else shown
+        others.append(_as_folded(replace(reason, item=one.item), shown.item))
     item = shown.item
     return KeptItem(item.place, item.id, item.raw, rank, tuple(others), members[0].update)
 
 
-def _folded(one: Placed, into: Item) -> FoldedItem:
+def _as_folded(one: Placed, into: Item) -> FoldedItem:
     assert one.rule is not None
     item = one.item
     return FoldedItem(item.place, item.id, item.raw, into.place, into.id, one.rule, one.overlap)
@@ -222,49 +202,51 @@ class Placed:
     update: Evidence | None = None
 
 
-@dataclass(slots=True)
-class _Leader:
-    """The first item of a story, with what later ones are compared with."""
+@dataclass
+class _Entry:
+    """An item with what it is compared by."""
 
     item: Item
-    signature: Signature | None
     titles: tuple[str, ...]
-    _distinct: Any = None
-    _numbers: Sequence[NumberContext] | None = None
+    record: Record | None  # of items that have a text or a snippet
 
     @property
-    def shingles(self) -> Any:
-        if self._distinct is None and self.signature is not None:
-            self._distinct = distinct(self.signature.shingles)
-        return self._distinct
+    def is_text(self) -> bool:
+        return self.item.content == "text"
 
     @property
-    def numbers(self) -> Sequence[NumberContext]:
-        """The counts of its text: looked for only in items that are compared."""
-        if self._numbers is None:
-            self._numbers = stated(self.item.body, guess_language(self.item.body))
-        return self._numbers
+    def words(self) -> int:
+        return self.record.signature.words if self.record else 0
+
+    @cached_property
+    def shingles(self) -> Hashes32:
+        return distinct(self.record.signature.shingles) if self.record else np.zeros(0, np.uint32)
 
 
-@dataclass(slots=True)
 class Folder:
-    """Folds a list as it comes; holds the first item of every story."""
+    """Folds a list as it comes; holds the first item (the leader) of every story by its place."""
 
-    by: By = "group"
-    store: Store | None = None
-    window: timedelta | None = None
-    settings: Settings | None = None
-    notes: list[str] = field(default_factory=list)
-    _count: int = 0
-    _leaders: dict[int, _Leader] = field(default_factory=dict)
-    _by_id: dict[str, int] = field(default_factory=dict)
-    _by_address: dict[str, int] = field(default_factory=dict)
-    _by_group: dict[str, int] = field(default_factory=dict)
-    _by_title: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
-    _by_key: dict[str, list[int]] = field(default_factory=dict)
-    _by_shingle: dict[int, list[int]] = field(default_factory=dict)
-    _unindexed: list[int] = field(default_factory=list)
-    _has_snippets: bool = False
+    def __init__(
+        self, by: By, store: Store | None, window: timedelta | None, settings: Settings | None
+    ) -> None:
+        self.notes: list[str] = []
+        self._by = by
+        self._store = store
+        self._window = window
+        self._settings = replace(
+            settings or Settings(), methods=("sketch",), signed_text="body", verified_by="overlap"
+        )
+        self._queries = QueryBuilder.of(self._settings)
+        self._count = 0
+        self._leaders: dict[int, _Entry] = {}
+        self._by_id: dict[str, int] = {}
+        self._by_address: dict[str, int] = {}
+        self._by_group: dict[str, int] = {}
+        self._by_title: dict[tuple[str, ...], list[int]] = {}
+        self._texts = KeyIndex()
+        self._by_shingle: dict[int, list[int]] = {}
+        self._unindexed: list[int] = []  # leaders without their shingles in `_by_shingle`
+        self._has_snippets = False
 
     def leader(self, placed: Placed) -> Item:
         return self._leaders[placed.leader].item
@@ -276,140 +258,128 @@ class Folder:
         for item in read:
             if item.problem:
                 self.notes.append(f"{item.name} {item.problem}")
-        if self.store is not None:
-            from esdedup.search.known import known_groups
-
-            groups = known_groups(read, self.store, self.by)
+        if self._store is not None:
+            groups = find_known_groups(read, self._store, self._by)
             read = [replace(item, group=groups.get(item.place, item.group)) for item in read]
-        signatures = self._sign(read)
-        return [self._add(item, signatures.get(item.place)) for item in read]
+        return [self._add(entry) for entry in self._entries(read)]
 
-    def _sign(self, read: Sequence[Item]) -> dict[int, Signature]:
-        settings = self._settings()
-        with_body = [item for item in read if item.body]
-        # The language matters to counts alone, and is guessed where these are looked for.
+    def _entries(self, items: Sequence[Item]) -> Iterator[_Entry]:
+        with_body = [item for item in items if item.body]
         documents = [
             Document(id=str(item.place), text=item.body, lang=_ANY_LANGUAGE) for item in with_body
         ]
-        signed = sign_many(documents, replace(settings, number_check=False))
-        return {item.place: s.signature for item, s in zip(with_body, signed, strict=True)}
-
-    def _settings(self) -> Settings:
-        if self.settings is None:
-            self.settings = Settings()
-        if self.settings.methods != ("sketch",) or self.settings.signed_text != "body":
-            self.settings = replace(
-                self.settings, methods=("sketch",), signed_text="body", verified_by="overlap"
-            )
-        return self.settings
+        signed = sign_many(documents, self._settings, _UnreadNumbers)
+        records = {
+            item.place: undecided_record(own, (item.place, ""), 0)
+            for item, own in zip(with_body, signed, strict=True)
+        }
+        for item in items:
+            yield _Entry(item, rules.title_words(item), records.get(item.place))
 
     # --- one item --------------------------------------------------------------------------------
 
-    def _add(self, item: Item, signature: Signature | None) -> Placed:
-        new = _Leader(item, signature, rules.title_words(item) if item.title else ())
-        placed = self._place(new)
+    def _add(self, new: _Entry) -> Placed:
+        placed, item = self._place(new), new.item
         if placed.leader == item.place:
-            self._leaders[item.place] = new
-            self._index(new)
-        self._remember(item, placed.leader)
+            self._put_leader(new)
+        # Later items may be the same as any member by id, address or known group.
+        if item.id is not None:
+            self._by_id.setdefault(item.id, placed.leader)
+        if item.url is not None:
+            self._by_address.setdefault(item.url, placed.leader)
+        if item.group is not None:
+            self._by_group.setdefault(item.group, placed.leader)
         return placed
 
-    def _place(self, new: _Leader) -> Placed:
+    def _place(self, new: _Entry) -> Placed:
+        """The surest rule first."""
         item = new.item
         update: Evidence | None = None
-        for leader, rule in self._candidates(new):
-            old = self._leaders[leader]
-            if rule == "known group":
+        if item.group is not None and item.group in self._by_group:
+            return Placed(item, self._by_group[item.group], "known group")
+        for leader, rule in self._find_same_page(new):
+            evidence = self._verify(self._leaders[leader], new)
+            if evidence is None:  # an id or an address speaks for itself
                 return Placed(item, leader, rule)
-            if self._is_kept_apart(old.item, item):
-                continue
-            is_one, overlap, evidence = self._judged(old, new, rule)
-            if is_one:
-                return Placed(item, leader, rule, overlap)
-            if evidence is not None and evidence.verdict == "update":
+            if evidence.verdict == "duplicate" or self._is_folded_update(evidence.verdict):
+                return Placed(item, leader, rule, evidence.overlap)
+            if evidence.verdict == "update":
                 update = update or evidence
+            elif rule == "same id":
+                note = f"{item.name}: two items have this id and different texts; both stay"
+                self.notes.append(note)
+        return self._place_by_content(new, update)
+
+    def _place_by_content(self, new: _Entry, update: Evidence | None) -> Placed:
+        item, decision = new.item, self._decide(new)
+        if decision is not None and decision.role != "original":
+            leader, evidence = int(decision.story), decision.evidence[0]
+            if decision.role == "duplicate" or self._is_folded_update(decision.role):
+                return Placed(item, leader, "text", evidence.overlap)
+            update = update or replace(evidence, other=self._leaders[leader].item.name)
+        for leader in self._find_sharing_shingles(new):
+            overlap = _snippet_overlap(self._leaders[leader], new)
+            if overlap is not None:
+                return Placed(item, leader, "snippet", overlap)
+        for leader in self._find_same_headline(new):
+            return Placed(item, leader, "headline")
         return Placed(item, item.place, update=update)
 
-    def _judged(
-        self, old: _Leader, new: _Leader, rule: Rule
-    ) -> tuple[bool, float | None, Evidence | None]:
-        """Whether the rule makes them one, how alike they are, and what whole texts say."""
-        if rule == "snippet":
-            shared = _snippet_overlap(old, new)
-            return shared is not None, shared, None
-        if rule == "headline":
-            return rules.is_same_headline(old.item, new.item, new.titles), None, None
-        evidence = self._compared(old, new)
-        if evidence is None:  # an id or an address speaks for itself
-            return rule != "text", None, None
-        allowed = ("duplicate",) if self.by == "group" else ("duplicate", "update")
-        if rule == "same id" and evidence.verdict == "different":
-            self.notes.append(
-                f"{new.item.name}: two items have this id and different texts; both stay"
-            )
-        return evidence.verdict in allowed, evidence.overlap, evidence
+    def _is_folded_update(self, verdict: str) -> bool:
+        return verdict == "update" and self._by == "story"
 
-    def _is_kept_apart(self, old: Item, new: Item) -> bool:
+    def _is_apart(self, leader: int, new: Item) -> bool:
         """A store that knows both, in different groups, knows better; and the window."""
+        old = self._leaders[leader].item
         if old.group is not None and new.group is not None and old.group != new.group:
             return True
-        return self.window is not None and not rules.are_close(old, new, self.window)
+        return self._window is not None and not rules.are_close(old, new, self._window)
 
-    def _candidates(self, new: _Leader) -> Iterator[tuple[int, Rule]]:
-        """Leaders a rule may fold the item into, the surest rule first."""
+    # --- rules -----------------------------------------------------------------------------------
+
+    def _find_same_page(self, new: _Entry) -> Iterator[tuple[int, Rule]]:
         item = new.item
-        if item.group is not None and item.group in self._by_group:
-            yield self._by_group[item.group], "known group"
-        if item.id is not None and item.id in self._by_id:
-            yield self._by_id[item.id], "same id"
-        if item.url is not None and rules.is_one_page(item.url) and item.url in self._by_address:
-            yield self._by_address[item.url], "same address"
-        if item.content == "text":
-            for leader in self._sharing_keys(new):
-                yield leader, "text"
-        if item.content in ("text", "snippet"):
-            for leader in self._sharing_shingles(new):
-                yield leader, "snippet"
-        for leader in self._by_title.get(new.titles, ()) if new.titles else ():
-            if "title" in (item.content, self._leaders[leader].item.content):
-                yield leader, "headline"
+        found: list[tuple[int | None, Rule]] = []
+        if item.id is not None:
+            found.append((self._by_id.get(item.id), "same id"))
+        if item.url is not None and rules.is_one_page(item.url):
+            found.append((self._by_address.get(item.url), "same address"))
+        for leader, rule in found:
+            if leader is not None and not self._is_apart(leader, item):
+                yield leader, rule
 
-    def _compared(self, old: _Leader, new: _Leader) -> Evidence | None:
-        """Of two whole texts; None where one of them is less."""
-        if old.signature is None or new.signature is None:
+    def _verify(self, old: _Entry, new: _Entry) -> Evidence | None:
+        """Evidence of two whole texts; None where one of them is less."""
+        if not (old.is_text and new.is_text and old.record and new.record):
             return None
-        if not (old.item.content == new.item.content == "text"):
+        return verify(old.item.name, old.record.signature, new.record.signature, self._settings)
+
+    def _decide(self, new: _Entry) -> Decision | None:
+        """The decision about a whole text among leaders, each an original of its own group.
+
+        None where no leader shares enough keys.
+        """
+        record = new.record
+        if not new.is_text or record is None:
             return None
-        settings = self._settings()
-        first = verify(old.item.name, old.signature, new.signature, settings)
-        if first.verdict == "different" or not settings.number_check:
-            return first
-        what, numbers = changed(old.numbers, new.numbers)
-        if not numbers:
-            return first
-        return replace(first, verdict="update", reason=what, numbers=numbers)
+        query = self._queries.build(record.document.id, record.signature, record.order)
+        candidates = [
+            candidate
+            for candidate in self._texts.find(query)
+            if not self._is_apart(candidate.order[0], new.item)
+        ]
+        if not candidates:
+            return None
+        return decide(record.document.id, record.signature, candidates, self._settings)
 
-    def _sharing_keys(self, new: _Leader) -> list[int]:
-        assert new.signature is not None
-        counts: Counter[int] = Counter()
-        for key in new.signature.keys.get("sketch", ()):
-            if key in self._by_key:  # hardly ever
-                counts.update(self._by_key[key])
-        settings = self._settings()
-        needed = sketch.needed(settings)
-        found = [(-n, leader) for leader, n in counts.items() if n >= needed]
-        return [leader for _, leader in sorted(found)[: settings.verified_candidates]]
-
-    def _sharing_shingles(self, new: _Leader) -> list[int]:
+    def _find_sharing_shingles(self, new: _Entry) -> list[int]:
         """Leaders that share word sequences, one of the two being a snippet."""
         is_snippet = new.item.content == "snippet"
-        if not is_snippet and not self._has_snippets:
-            return []
         if is_snippet:
             self._has_snippets = True
-            self._index_shingles()
-        if new.shingles is None:
+        if not self._has_snippets:
             return []
+        self._index_shingles()
         counts: Counter[int] = Counter()
         for shingle in new.shingles.tolist():
             if shingle in self._by_shingle:
@@ -417,24 +387,30 @@ class Folder:
         found = [
             (-n, leader)
             for leader, n in counts.items()
-            if is_snippet or self._leaders[leader].item.content == "snippet"
+            if (is_snippet or self._leaders[leader].item.content == "snippet")
+            and not self._is_apart(leader, new.item)
         ]
-        return [leader for _, leader in sorted(found)[: self._settings().verified_candidates]]
+        return [leader for _, leader in sorted(found)[: self._settings.verified_candidates]]
 
-    # --- remembering -----------------------------------------------------------------------------
+    def _find_same_headline(self, new: _Entry) -> Iterator[int]:
+        for leader in self._by_title.get(new.titles, ()) if new.titles else ():
+            old = self._leaders[leader].item
+            has_nothing_else = "title" in (old.content, new.item.content)
+            is_same = has_nothing_else and rules.is_same_headline(old, new.item, new.titles)
+            if is_same and not self._is_apart(leader, new.item):
+                yield leader
 
-    def _index(self, new: _Leader) -> None:
-        place, item = new.item.place, new.item
+    # --- leaders ---------------------------------------------------------------------------------
+
+    def _put_leader(self, new: _Entry) -> None:
+        place = new.item.place
+        self._leaders[place] = new
         if new.titles:
             self._by_title.setdefault(new.titles, []).append(place)
-        if new.signature is None:
-            return
-        if item.content == "text":
-            for key in new.signature.keys.get("sketch", ()):
-                self._by_key.setdefault(key, []).append(place)
-        self._unindexed.append(place)
-        if self._has_snippets:
-            self._index_shingles()
+        if new.record is not None:
+            self._unindexed.append(place)
+            if new.is_text:
+                self._texts.put(new.record)
 
     def _index_shingles(self) -> None:
         """Only a list with snippets in it needs the word sequences one by one."""
@@ -443,26 +419,22 @@ class Folder:
                 self._by_shingle.setdefault(shingle, []).append(place)
         self._unindexed = []
 
-    def _remember(self, item: Item, leader: int) -> None:
-        """Later items may be the same as any member by id, address or known group."""
-        if item.id is not None:
-            self._by_id.setdefault(item.id, leader)
-        if item.url is not None:
-            self._by_address.setdefault(item.url, leader)
-        if item.group is not None:
-            self._by_group.setdefault(item.group, leader)
+
+class _UnreadNumbers(LazyFacts):
+    """The language matters to counts alone, and is guessed where these are looked for."""
+
+    def _find(self) -> tuple[NumberContext, ...]:
+        return extract_facts(self._text, guess_language(self._text))
 
 
-def _snippet_overlap(old: _Leader, new: _Leader) -> float | None:
+def _snippet_overlap(old: _Entry, new: _Entry) -> float | None:
     """How much of the shorter one is in the longer one, where the strict rule is met."""
-    if old.signature is None or new.signature is None:
-        return None
-    is_shorter = new.signature.words <= old.signature.words
-    shorter, longer = (new, old) if is_shorter else (old, new)
-    words = min(old.signature.words, new.signature.words)
+    shorter, longer = sorted((new, old), key=lambda entry: entry.words)
     titled = bool(old.titles and new.titles)
     needed = rules.SNIPPET_WORDS if titled else rules.SNIPPET_WORDS_UNTITLED
-    if words < needed or not len(shorter.shingles) or not rules.are_close(old.item, new.item):
+    if shorter.words < needed or not len(shorter.shingles):
+        return None
+    if not rules.are_close(old.item, new.item):
         return None
     if titled and not rules.are_titles_alike(old.titles, new.titles):
         return None

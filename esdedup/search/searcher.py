@@ -1,4 +1,4 @@
-"""The one entry for searches: any store, one result per story."""
+"""Searches of any store, one result per story."""
 
 from __future__ import annotations
 
@@ -6,11 +6,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from esdedup.errors import QueryError
-from esdedup.model.queries import By, Options, Query
+from esdedup.model.queries import (
+    DEFAULT_BY,
+    DEFAULT_MEMBERS,
+    DEFAULT_SIZE,
+    FRONT_BY,
+    FRONT_SIZE,
+    By,
+    Query,
+    SearchOptions,
+)
 from esdedup.model.results import Facet, Members, Section, StoryPage
 from esdedup.stores import Store, open_store
+from esdedup.stores.ports import SearchIndex
 
-Asked = str | Query | Mapping[str, Any]
+AnyQuery = str | Query | Mapping[str, Any]
 
 
 class Searcher:
@@ -25,7 +35,11 @@ class Searcher:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._finder = store.finder
+
+    @property
+    def _finder(self) -> SearchIndex:
+        """Read anew each time: a store in memory replaces it after every write."""
+        return self.store.search
 
     @classmethod
     def open(cls, url: str) -> Self:
@@ -43,52 +57,56 @@ class Searcher:
         self.store.close()
 
     def search(
-        self, query: Asked, *, deep: bool = False, cursor: str | None = None, **options: Any
+        self, query: AnyQuery, *, deep: bool = False, cursor: str | None = None, **options: Any
     ) -> StoryPage:
-        """One page. With `deep` it carries a cursor; with that the next call goes on from there,
-        however deep, without repeating or losing a story."""
-        chosen = _options(options)
+        """One page. With `deep` it has a cursor, and a call with that returns the next page.
+
+        No story is repeated or lost, however deep.
+        """
+        chosen = _parse_options(options)
         if deep or cursor is not None:
             if chosen.offset:
                 raise QueryError("offset and cursor exclude each other; follow the cursor")
-            return self._finder.deep(_asked(query), chosen, cursor)
-        return self._finder.search(_asked(query), chosen)
+            return self._finder.deep(_as_query(query), chosen, cursor)
+        return self._finder.search(_as_query(query), chosen)
 
-    def pages(self, query: Asked, **options: Any) -> Iterator[StoryPage]:
+    def pages(self, query: AnyQuery, **options: Any) -> Iterator[StoryPage]:
         """All pages, of the state the store has now."""
-        chosen = _options(options)
+        chosen = _parse_options(options)
         if chosen.offset:
             raise QueryError("pages begin with the first; leave offset out")
-        return self._finder.pages(_asked(query), chosen)
+        return self._finder.pages(_as_query(query), chosen)
 
-    def copies(self, group: str, *, by: By = "group", size: int = 100, offset: int = 0) -> Members:
+    def copies(
+        self, group: str, *, by: By = DEFAULT_BY, size: int = DEFAULT_MEMBERS, offset: int = 0
+    ) -> Members:
         """All articles of a group (or story) in order, whether or not they match anything."""
-        checked = Options(by=by, size=size, offset=offset)
+        checked = SearchOptions(by=by, size=size, offset=offset)
         return self._finder.members(group, checked.by, size=size, offset=offset)
 
     def facets(
-        self, query: Asked, fields: Sequence[str], *, buckets: int = 10, **options: Any
+        self, query: AnyQuery, fields: Sequence[str], *, buckets: int = DEFAULT_SIZE, **options: Any
     ) -> tuple[Facet, ...]:
         """Values of fields, counted in stories beside articles."""
         if isinstance(fields, str):
             raise QueryError(f"fields: give a list of names, [{fields!r}]")
-        return self._finder.facets(_asked(query), list(fields), _options(options), buckets)
+        return self._finder.facets(_as_query(query), list(fields), _parse_options(options), buckets)
 
     def front_page(
         self,
         category: str,
         categories: Sequence[str] = (),
         *,
-        size: int = 5,
-        by: By = "story",
+        size: int = FRONT_SIZE,
+        by: By = FRONT_BY,
     ) -> tuple[Section, ...]:
         """The newest stories of each category, without a query: originals and updates, a story
         once, by its newest update."""
-        checked = Options(by=by, size=size)
+        checked = SearchOptions(by=by, size=size)
         return self._finder.front(category, list(categories), size=size, by=checked.by)
 
 
-def _asked(query: Asked) -> Query | Mapping[str, Any]:
+def _as_query(query: AnyQuery) -> Query | Mapping[str, Any]:
     if isinstance(query, str):
         return Query(words=query)
     if isinstance(query, Query | Mapping):
@@ -98,9 +116,9 @@ def _asked(query: Asked) -> Query | Mapping[str, Any]:
     )
 
 
-def _options(given: Mapping[str, Any]) -> Options:
-    known = Options.__dataclass_fields__
+def _parse_options(given: Mapping[str, Any]) -> SearchOptions:
+    known = SearchOptions.__dataclass_fields__
     for name in given:
         if name not in known:
             raise QueryError(f"there is no option {name}; there are {', '.join(known)}")
-    return Options(**given)
+    return SearchOptions(**given)

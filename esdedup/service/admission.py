@@ -29,7 +29,7 @@ class Admission:
             )
 
     @asynccontextmanager
-    async def entered(self, size: int, *, wait: bool = False) -> AsyncIterator[None]:
+    async def admit(self, size: int, *, wait: bool = False) -> AsyncIterator[None]:
         """Inside, the work counts. With `wait` it waits for room, as a stream does, whose reader
         then stops reading; without, it is refused."""
         if wait:

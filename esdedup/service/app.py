@@ -12,17 +12,17 @@ from starlette.responses import FileResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from esdedup import __version__
-from esdedup.service import answer_schemas, problems
+from esdedup.service import description, problems
 from esdedup.service.config import ServiceConfig
 from esdedup.service.limits import Limits
 from esdedup.service.routes import (
     PROBLEMS,
+    admin,
     articles,
     comparing,
-    curating,
+    corrections,
     searching,
     stories,
-    upkeep,
 )
 from esdedup.service.state import Service
 
@@ -57,10 +57,10 @@ def make_app(config: ServiceConfig) -> FastAPI:
     )
     app.state.service = service
     problems.register(app)
-    for topic in (articles, searching, comparing, stories, curating, upkeep):
+    for topic in (articles, searching, comparing, stories, corrections, admin):
         app.include_router(topic.router)
     _add_page(app)
-    _describe(app)
+    description.complete(app)
     service.addresses = frozenset((*app.openapi()["paths"], "/", "/openapi.json"))
     app.add_middleware(Limits, service=service)
     return app
@@ -82,26 +82,3 @@ def _add_page(app: FastAPI) -> None:
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
         return FileResponse(_PAGE / "index.html", headers=_ASK_AGAIN)
-
-
-def _describe(app: FastAPI) -> None:
-    """What FastAPI does not say: how a key is sent, and the nulls in examples.
-
-    The routes themselves ask for a key, before they read a body.
-    """
-    made = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        schema = made()
-        components = schema["components"]
-        components["securitySchemes"] = {
-            "key": {"type": "http", "scheme": "bearer", "description": "esdedup_NAME_SECRET"}
-        }
-        schema["security"] = [{"key": []}, {}]
-        for name, described in components["schemas"].items():
-            model = getattr(answer_schemas, name, None)
-            if model is not None:  # else examples would lack fields that are always there
-                described.update(model.model_config.get("json_schema_extra", {}))
-        return schema
-
-    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI documents it

@@ -31,7 +31,7 @@ Here = Annotated[Service, Depends(service_of)]
 
 
 class _Request(Request):
-    """JSON as the standard has it: NaN and infinities are none."""
+    """Reads strict JSON: NaN and infinities are refused."""
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):
@@ -43,7 +43,7 @@ class _Request(Request):
                     f"the body has more than {MOST_VALUES:,} values; send it in parts",
                 )
             try:
-                self._json = parse_json(body, parse_constant=_no_number)
+                self._json = parse_json(body, parse_constant=_refuse_constant)
             except json.JSONDecodeError:
                 raise  # told with the place of the mistake
             except ValueError as error:
@@ -51,29 +51,29 @@ class _Request(Request):
         return self._json
 
 
-def _no_number(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise Problem(400, "bad-json", f"{name} is no JSON; leave the value out")
 
 
 class OpenRoute(APIRoute):
-    """For everybody. A parameter that it does not know, or that is given twice, is refused: a
-    question that is answered without it would be another question."""
+    """Needs no key. Unknown and repeated parameters are refused: a response that ignored one would
+    answer another question."""
 
     def get_route_handler(self) -> _Handler:
         handler = super().get_route_handler()
 
-        async def checked(request: Request) -> Response:
+        async def check_and_handle(request: Request) -> Response:
             if request.query_params:
                 described = request.app.openapi()["paths"][request.scope["path"]]
                 operation = described[request.method.lower()]
                 check_parameters(request.query_params, operation.get("parameters", ()))
             return await handler(request)
 
-        return checked
+        return check_and_handle
 
 
 def check_parameters(given: QueryParams, described: Iterable[JSON]) -> None:
-    """By the description, which therefore has all that there are."""
+    """Refuse a parameter that the OpenAPI description does not have, or that is given twice."""
     known = {p["name"]: p["schema"].get("type") == "array" for p in described if p["in"] == "query"}
     for name in given:
         if name not in known:
@@ -85,7 +85,8 @@ def check_parameters(given: QueryParams, described: Iterable[JSON]) -> None:
 
 
 class ReadRoute(OpenRoute):
-    """For questions; the scopes below are for what changes the store, and for its keeping."""
+    """Needs a key with the scope `read`; the classes below need more. The key is checked before the
+    body is read."""
 
     needed: ClassVar[Scope] = "read"
     media_type: ClassVar[str] = _JSON
@@ -98,17 +99,17 @@ class ReadRoute(OpenRoute):
     def get_route_handler(self) -> _Handler:
         handler = super().get_route_handler()
 
-        async def guarded(request: Request) -> Response:
+        async def authorize_and_handle(request: Request) -> Response:
             service = service_of(request)
             check_key(service, request, self.needed)
             if self.body_field is not None or self.media_type != _JSON:
                 _check_media_type(request, self.media_type)
             if self.needed != "read":
-                service.writable()
+                service.require_writer()
                 self._refuse_if_full(service, request)
             return await handler(_Request(request.scope, request.receive))
 
-        return guarded
+        return authorize_and_handle
 
     def _refuse_if_full(self, service: Service, request: Request) -> None:
         service.admission.refuse_if_full(int(request.headers.get("content-length", "0")))
@@ -132,7 +133,7 @@ class AdminRoute(ReadRoute):
 def check_key(service: Service, request: Request, needed: Scope) -> None:
     if service.keys is None:
         return
-    given = _given(request)
+    given = _sent_key(request)
     if given is None:
         raise Problem(
             401, "no-key", "send a key: Authorization: Bearer esdedup_…", headers=_CHALLENGE
@@ -145,7 +146,7 @@ def check_key(service: Service, request: Request, needed: Scope) -> None:
         raise Problem(403, "scope", f"the key may {key.scope}; this needs {needed}")
 
 
-def _given(request: Request) -> str | None:
+def _sent_key(request: Request) -> str | None:
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and value.strip():
         return value.strip()
@@ -153,7 +154,7 @@ def _given(request: Request) -> str | None:
 
 
 def _check_media_type(request: Request, wanted: str) -> None:
-    """Asked for strictly: a form on a page of another site cannot send it."""
+    """Refuse any other media type: a form on a page of another site can send only those."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != wanted:
         raise Problem(415, "media-type", f"send Content-Type: {wanted}")

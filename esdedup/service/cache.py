@@ -1,4 +1,4 @@
-"""What a service knows of its store from the last look at it."""
+"""What a service keeps of its store for a while."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from esdedup.stories.events import Event
 
 
 @dataclass(slots=True)
-class Remembered:
-    """The last look at the store."""
+class StoreCache:
+    """Numbers and events of the store, each with its age."""
 
     stats: JSON | None = None
     hot: dict[str, int] | None = None

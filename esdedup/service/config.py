@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from esdedup.errors import SettingsError
@@ -44,19 +44,10 @@ class ServiceConfig:
     workers: int = 2
 
     def __post_init__(self) -> None:
-        for name in (
-            "body_bytes",
-            "queue",
-            "queue_bytes",
-            "requests",
-            "connections",
-            "streams",
-            "answers_bytes",
-            "readers",
-            "workers",
-        ):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for field_ in fields(self):
+            value = getattr(self, field_.name)
+            if field_.type == "int" and value < 1:
+                raise SettingsError(f"{field_.name} is {value}; it must be at least 1")
         if ":memory:" in self.store:
             raise SettingsError(
                 "a store in memory lives in one connection and the service needs several; name a "

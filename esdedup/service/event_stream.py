@@ -1,7 +1,7 @@
-"""Breaking events as they happen, for everybody who listens.
+"""The stream of breaking events: server-sent events for any number of listeners.
 
-One thread looks at what was indexed, however many listen; it starts with the first of them. Who
-does not read fast enough to keep up is let go, and comes again.
+One thread looks at what was indexed, however many listen; it starts with the first listener. A
+listener that does not keep up is disconnected, and can connect again.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
-from esdedup.alerts.checkpoint import Checkpoint, Output
+from esdedup.alerts.checkpoint import Checkpoint
 from esdedup.alerts.event_watch import EventWatch
 from esdedup.errors import EsdedupError
 from esdedup.model import JSON
-from esdedup.service.responses import encoded
+from esdedup.service.responses import encode_json
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 
@@ -27,22 +27,22 @@ _QUIET_SECONDS = 15.0
 _AGAIN_SECONDS = 30.0
 
 
-class _Publishing(Output):
-    """Where the watch writes to: the listeners."""
+class _Publisher:
+    """The sink of the watch: every listener gets what is written."""
 
-    def __init__(self, followers: Followers) -> None:
-        super().__init__(None)
-        self._followers = followers
+    def __init__(self, event_stream: EventStream) -> None:
+        self._event_stream = event_stream
 
-    def told_before(self) -> Iterator[str]:
+    def reported_ids(self) -> Iterator[str]:
         return iter(())
 
     def write(self, lines: Sequence[JSON]) -> None:
-        self._followers.publish(lines)
+        self._event_stream.publish(lines)
 
 
-class Followers:
-    """Those who listen, and the thread that looks; `changed` is called before they are told."""
+class EventStream:
+    """The listeners, and the thread that looks for changes; `changed` is called before they get
+    one."""
 
     def __init__(
         self, url: str, settings: Settings, every: float, changed: Callable[[], None]
@@ -114,7 +114,7 @@ class Followers:
         store = open_store(self._url, self._settings, mode="read")
         checkpoint = Checkpoint(":memory:", self._url)
         try:
-            watch = EventWatch(store, checkpoint, _Publishing(self), settings=self._settings)
+            watch = EventWatch(store, checkpoint, _Publisher(self), settings=self._settings)
             while not self._ended.wait(self._every):
                 watch.look(store, self._ended.is_set)
         finally:
@@ -130,4 +130,4 @@ class Followers:
 def _message(change: JSON) -> bytes:
     """One line of data: JSON escapes line breaks."""
     name = str(change.get("change", "message")).encode()
-    return b"event: " + name + b"\ndata: " + encoded(change) + b"\n\n"
+    return b"event: " + name + b"\ndata: " + encode_json(change) + b"\n\n"

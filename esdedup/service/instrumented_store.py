@@ -1,4 +1,4 @@
-"""A store whose work is counted."""
+"""A store that measures its lookups and writes."""
 
 from __future__ import annotations
 
@@ -7,28 +7,42 @@ from typing import Any, cast
 
 from esdedup.model import Candidate
 from esdedup.service.metrics import Metrics
-from esdedup.stores import Probe, Record, Store, WriteReport
+from esdedup.stores import CandidateQuery, Record, Store, WriteReport
 
 
-class _Metered:
-    def __init__(self, store: Store, metrics: Metrics) -> None:
-        self._store = store
+class _Delegate:
+    """Passes on everything that it does not count."""
+
+    def __init__(self, inner: Any, metrics: Metrics) -> None:
+        self._inner = inner
         self._metrics = metrics
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
+        return getattr(self._inner, name)
 
-    def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
-        with self._metrics.stages.timed("candidates"):
-            found = self._store.candidates_many(probes)
+
+class _Candidates(_Delegate):
+    def find(self, queries: Sequence[CandidateQuery]) -> list[list[Candidate]]:
+        with self._metrics.stages.labels("candidates").time():
+            found: list[list[Candidate]] = self._inner.find(queries)
         for one in found:
             self._metrics.candidates.observe(len(one))
         return found
 
-    def put_many(self, records: Sequence[Record]) -> WriteReport:
-        with self._metrics.stages.timed("put"):
-            return self._store.put_many(records)
+
+class _Documents(_Delegate):
+    def put(self, records: Sequence[Record]) -> WriteReport:
+        with self._metrics.stages.labels("put").time():
+            report: WriteReport = self._inner.put(records)
+        return report
 
 
-def metered(store: Store, metrics: Metrics) -> Store:
-    return cast(Store, _Metered(store, metrics))
+class _InstrumentedStore(_Delegate):
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        super().__init__(store, metrics)
+        self.candidates = _Candidates(store.candidates, metrics)
+        self.documents = _Documents(store.documents, metrics)
+
+
+def instrument(store: Store, metrics: Metrics) -> Store:
+    return cast(Store, _InstrumentedStore(store, metrics))

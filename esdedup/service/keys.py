@@ -20,10 +20,11 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from esdedup.errors import InputError, SettingsError
-from esdedup.model import JSON, iso, parse_time
+from esdedup.model import iso, parse_time
+from esdedup.model.json_form import JsonField, Result
 
 Scope = Literal["read", "write", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -35,12 +36,12 @@ _NOBODY = hashlib.sha256(secrets.token_bytes(32)).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class Key(Result):
     """One entry of the file. A scope includes those before it: write reads, admin writes."""
 
     name: str
     scope: Scope
-    digest: str
+    digest: Annotated[str, JsonField(hidden=True)]
     created: str
     expires: str | None = None
 
@@ -50,10 +51,6 @@ class Key:
     def is_expired(self, now: datetime) -> bool:
         end = parse_time(self.expires)
         return end is not None and now >= end
-
-    def to_json(self) -> JSON:
-        """For people: without the digest."""
-        return {k: v for k, v in asdict(self).items() if k != "digest"}
 
 
 def read_keys(path: Path) -> dict[str, Key]:

@@ -1,8 +1,8 @@
-"""The outermost layer: what may come in, what every answer carries, and what is told of it.
+"""The outermost layer: limits of requests, security headers, logs and metrics of responses.
 
-A body is counted and timed as it comes, so that nothing larger or slower than allowed is ever
-held; a compressed one is not taken at all, since nobody knows how large it is. HEAD is a GET whose
-answer ends with its headers: the routes know of GET alone.
+A body is counted and timed as it arrives, so that nothing larger or slower than allowed is held in
+memory. Compressed bodies are refused: their size is unknown. HEAD is a GET whose response ends with
+the headers; the routes know only GET.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from esdedup.service.config import LOOPBACK_NAMES
 from esdedup.service.logs import log, request_id
-from esdedup.service.problems import Problem, response_of
+from esdedup.service.problems import Problem, make_response
 from esdedup.service.state import Service
 
 _log = logging.getLogger("esdedup.service")
@@ -62,9 +62,9 @@ class Limits:
         try:
             try:
                 self._refuse(scope, exchange.headers)
-                await self._app(scope, self._bounded(scope, receive), exchange.send)
+                await self._app(scope, self._bound(scope, receive), exchange.send)
             except Problem as problem:
-                self._service.metrics.refused.add(problem.code)
+                self._service.metrics.refused.labels(problem.code).inc()
                 await exchange.answer(problem)
             except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer
                 _log.exception("unexpected error")
@@ -72,11 +72,11 @@ class Limits:
                 await exchange.answer(Problem(500, "internal", detail))
         finally:
             self._under_way -= 1
-            self._tell(exchange)
+            self._record(exchange)
             request_id.reset(token)
 
     def _refuse(self, scope: Scope, headers: Headers) -> None:
-        """What can be told from the headers alone."""
+        """Refuse what the headers alone show to be wrong."""
         if self._is_busy() and scope["path"] != "/healthz":
             raise Problem(
                 503,
@@ -101,16 +101,16 @@ class Limits:
         )
 
     def _refuse_other_sites(self, method: str, headers: Headers) -> None:
-        """Pages of other sites must not use a browser of somebody who may reach the service."""
+        """Refuse requests that a browser sends for a page of another site."""
         host = headers.get("host", "")
         # Without keys being on this machine is the only proof there is: a name that somebody made
         # point here (DNS rebinding) is none.
-        if self._service.keys is None and _hostname(host) not in LOOPBACK_NAMES:
+        if self._service.keys is None and _hostname_of(host) not in LOOPBACK_NAMES:
             raise Problem(403, "host", "without keys the service answers to localhost alone")
         if method in _SAFE:
             return
         origin = headers.get("origin")
-        if origin is not None and _place(origin) != host.lower():
+        if origin is not None and _netloc_of(origin) != host.lower():
             raise Problem(403, "origin", "requests from pages of other sites are not taken")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Problem(403, "origin", "requests from pages of other sites are not taken")
@@ -119,8 +119,8 @@ class Limits:
         most = self._service.config.body_bytes
         return Problem(413, "body-too-large", f"the body is larger than {most:,} bytes")
 
-    def _bounded(self, scope: Scope, receive: Receive) -> Receive:
-        """The body piece by piece, with an end to its size and to its slowness."""
+    def _bound(self, scope: Scope, receive: Receive) -> Receive:
+        """Receive the body piece by piece, within the limits of size and time."""
         config, is_stream = self._service.config, scope["path"] in STREAMED
         loop = asyncio.get_running_loop()
         ends = loop.time() + config.body_seconds
@@ -148,11 +148,11 @@ class Limits:
 
         return bounded
 
-    def _tell(self, exchange: _Exchange) -> None:
+    def _record(self, exchange: _Exchange) -> None:
         seconds = perf_counter() - exchange.started
         route = exchange.route
-        self._service.metrics.requests.add(exchange.method, route, str(exchange.status))
-        self._service.metrics.request_seconds.observe(seconds, route)
+        self._service.metrics.requests.labels(exchange.method, route, str(exchange.status)).inc()
+        self._service.metrics.request_seconds.labels(route).observe(seconds)
         log(
             _log,
             "request",
@@ -183,13 +183,13 @@ class _Exchange:
 
     @property
     def method(self) -> str:
-        """Any word can be a method; those that nobody knows are one label."""
+        """For labels: any word can be a method, and unknown ones are all `other`."""
         known = (*_SAFE, "POST", "PUT", "PATCH", "DELETE")
         return self._asked if self._asked in known else "other"
 
     @property
     def route(self) -> str:
-        """An address that there is, never one that a client made up."""
+        """For labels: a path of the description, or `(none)`, never one that a client made up."""
         path: str = self.scope["path"]
         if path.startswith("/static/"):
             return "/static"
@@ -215,16 +215,16 @@ class _Exchange:
         await self._send(message)
 
     async def answer(self, problem: Problem) -> None:
-        if self.status:  # the answer is under way: all that is left is to cut it off
+        if self.status:  # the response has begun; the connection can only be cut off
             raise ConnectionAbortedError("the answer could not be finished")
-        await response_of(problem, self.id)(self.scope, _nothing, self.send)
+        await make_response(problem, self.id)(self.scope, _receive_nothing, self.send)
 
 
-async def _nothing() -> Message:
+async def _receive_nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _place(address: str) -> str | None:
+def _netloc_of(address: str) -> str | None:
     """Host and port; None for what is no address, and another place than any."""
     try:
         return urlsplit(address).netloc.lower()
@@ -232,7 +232,7 @@ def _place(address: str) -> str | None:
         return None
 
 
-def _hostname(host: str) -> str:
+def _hostname_of(host: str) -> str:
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

@@ -20,7 +20,7 @@ request_id: ContextVar[str | None] = ContextVar("esdedup_request_id", default=No
 _SECRETS = re.compile(r"(?<=://)[^/\s@]+@|esdedup_[a-z0-9-]+_[A-Za-z0-9_-]{43}|ApiKey\s+\S+")
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     return _SECRETS.sub("***", text)
 
 
@@ -31,13 +31,13 @@ class JsonFormatter(logging.Formatter):
         out: JSON = {
             "time": iso(datetime.fromtimestamp(record.created, UTC)),
             "level": record.levelname.lower(),
-            "event": redacted(record.getMessage()),
+            "event": redact(record.getMessage()),
         }
         if (current := request_id.get()) is not None:
             out["request_id"] = current
         out |= getattr(record, "fields", {})
         if record.exc_info:
-            out["trace"] = redacted(self.formatException(record.exc_info))
+            out["trace"] = redact(self.formatException(record.exc_info))
         return json.dumps(out, ensure_ascii=True, default=str)
 
 

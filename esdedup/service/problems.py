@@ -27,7 +27,7 @@ from esdedup.errors import (
     UnknownDocument,
 )
 from esdedup.model import JSON
-from esdedup.service.responses import encoded
+from esdedup.service.responses import encode_json
 from esdedup.stores.cluster.connection import PrivilegeMissing
 
 _log = logging.getLogger("esdedup.service")
@@ -78,7 +78,7 @@ def not_found(id_: str) -> Problem:
     )
 
 
-def response_of(problem: Problem, request_id: str) -> Response:
+def make_response(problem: Problem, request_id: str) -> Response:
     body: JSON = {
         "type": _PREFIX + problem.code,
         "title": _TITLES.get(problem.status_code, "Error"),
@@ -87,7 +87,7 @@ def response_of(problem: Problem, request_id: str) -> Response:
         "request_id": request_id,
         **problem.more,
     }
-    return Response(encoded(body), problem.status_code, problem.headers, MEDIA_TYPE)
+    return Response(encode_json(body), problem.status_code, problem.headers, MEDIA_TYPE)
 
 
 # The first that fits.
@@ -100,7 +100,7 @@ _OF_CLIENTS: tuple[tuple[type[EsdedupError], int, str], ...] = (
 )
 
 
-def of_error(error: EsdedupError) -> Problem:
+def problem_of(error: EsdedupError) -> Problem:
     """What one of our own errors means to a client."""
     for kind, status, code in _OF_CLIENTS:
         if isinstance(error, kind):
@@ -126,8 +126,8 @@ def register(app: FastAPI) -> None:
     """Everything that a route can raise becomes a problem."""
 
     def answer(request: Request, problem: Problem) -> Response:
-        request.app.state.service.metrics.refused.add(problem.code)
-        return response_of(problem, request_id_of(request))
+        request.app.state.service.metrics.refused.labels(problem.code).inc()
+        return make_response(problem, request_id_of(request))
 
     def from_problem(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -135,11 +135,11 @@ def register(app: FastAPI) -> None:
 
     def from_validation(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return answer(request, _invalid(error))
+        return answer(request, _problem_of_validation(error))
 
     def from_ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, EsdedupError)
-        problem = of_error(error)
+        problem = problem_of(error)
         if problem.status_code >= 500:
             _log.error("%s: %s", type(error).__name__, error)
         return answer(request, problem)
@@ -158,7 +158,7 @@ def _as_problem(error: HTTPException, request: Request) -> Problem:
         return error
     headers = error.headers
     if error.status_code == 405:
-        headers = {"Allow": ", ".join(sorted(_methods(error, request)))}
+        headers = {"Allow": ", ".join(sorted(_allowed_methods(error, request)))}
     details = {
         404: ("not-found", "there is nothing at this address; /openapi.json lists what there is"),
         405: ("method-not-allowed", "this address takes other methods; see the header Allow"),
@@ -167,7 +167,7 @@ def _as_problem(error: HTTPException, request: Request) -> Problem:
     return Problem(error.status_code, code, detail, headers=headers)
 
 
-def _methods(error: HTTPException, request: Request) -> set[str]:
+def _allowed_methods(error: HTTPException, request: Request) -> set[str]:
     """Those that an address takes; where there is GET there is HEAD."""
     # It has a route for each of its methods, the first of which knows only its own.
     operations = request.app.openapi()["paths"].get(request.url.path)
@@ -176,7 +176,7 @@ def _methods(error: HTTPException, request: Request) -> set[str]:
     return methods | {"HEAD"} if "GET" in methods else methods
 
 
-def _invalid(error: RequestValidationError) -> Problem:
+def _problem_of_validation(error: RequestValidationError) -> Problem:
     """Without the values themselves: they may be long, or nobody else's business."""
     errors = [
         {"where": [str(part)[:100] for part in one["loc"]], "message": str(one["msg"])[:300]}

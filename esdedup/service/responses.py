@@ -1,33 +1,43 @@
-"""JSON as it goes out: any text that came in can go out again."""
+"""Responses: how JSON is sent, and the results that only the service has."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
+import orjson
 from starlette.responses import Response
+
+from esdedup.clustering.outcomes import Outcome, UnreadDate
+from esdedup.matching.constraints import Constraint
+from esdedup.model import Decision, Document, Failure
+from esdedup.model.json_form import JsonField, Result, encode
+from esdedup.model.queries import DEFAULT_BY, DEFAULT_SIZE, By
+from esdedup.model.results import Members, Section
+from esdedup.service.keys import Scope
+from esdedup.stories.events.report import Report
+from esdedup.stories.text_reuse import TextReuse
+from esdedup.stories.timeline import Story
 
 NDJSON = "application/x-ndjson"
 # Of streams: proxies hand them on as they come.
 UNBUFFERED = {"X-Accel-Buffering": "no"}
 
 
-def encoded(value: Any) -> bytes:
-    """UTF-8. Escaped where a text holds half of a surrogate pair, without NaN and infinities."""
+def encode_json(value: Any) -> bytes:
+    """UTF-8, without NaN and infinities. Any text that came in can go out again."""
+    value = encode(value)
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except ValueError:
-        text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"))
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(json.loads(text), separators=(",", ":")).encode()
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # half a surrogate pair, or a number of more than 64 bits
+        return json.dumps(_finite(value), separators=(",", ":")).encode()
 
 
-def line(value: Any) -> bytes:
-    return encoded(value) + b"\n"
+def encode_line(value: Any) -> bytes:
+    return encode_json(value) + b"\n"
 
 
 def _finite(value: Any) -> Any:
@@ -35,13 +45,219 @@ def _finite(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+    return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
-class Answer(Response):
-    """A JSON answer."""
+class JsonResponse(Response):
+    """A result, or what `encode_json` made of it in another thread."""
 
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        return encoded(content)
+        return content if isinstance(content, bytes) else encode_json(content)
+
+
+# --- articles ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed(Result):
+    """A decision, and what it meant for the store."""
+
+    outcome: Annotated[Outcome, JsonField(flat=True)]
+    relinked: Annotated[
+        tuple[Outcome, ...],
+        JsonField(
+            omit_empty=True,
+            description="Articles that were stored before and got another group, story or role.",
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Result):
+    """What would be decided about an article that is not stored."""
+
+    decision: Annotated[Decision, JsonField(flat=True)]
+    unread_date: UnreadDate = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown(Result):
+    """An article, and what was decided about it."""
+
+    document: Document
+    decision: Decision
+    words: Annotated[int, JsonField(description="Of the text that was signed.")]
+
+
+# --- groups and searches -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leader(Result):
+    title: str
+    source: str | None
+    story: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Result):
+    """A group of copies. Fields of its original are left out if that is deleted."""
+
+    group: str
+    size: int
+    leader: Annotated[Leader | None, JsonField(flat=True, omit_empty=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups(Result):
+    """Groups, the largest first."""
+
+    groups: list[Group]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberPage(Result):
+    """A page of the articles of a group or story in their order; `total` counts all."""
+
+    found: Annotated[Members, JsonField(flat=True)]
+    group: Annotated[
+        str | None, JsonField(omit_empty=True, description="Where asked for by group.")
+    ] = None
+    story: Annotated[
+        str | None, JsonField(omit_empty=True, description="Where asked for by story.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPage(Result):
+    """A page of what was found of a text, most words first; `total` counts all."""
+
+    total: int
+    checked: Annotated[TextReuse, JsonField(flat=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Front(Result):
+    """The newest stories of each category."""
+
+    sections: tuple[Section, ...]
+
+
+# --- stories and events --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoryTotal(Result):
+    """How many there are in all."""
+
+    versions: int
+    partial: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PagedStory(Result):
+    """A page of a story; `total`, `articles` and `counts` are those of the whole."""
+
+    total: StoryTotal
+    story: Annotated[Story, JsonField(flat=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class EventPage(Result):
+    """A page of events, the latest first; `total` counts all."""
+
+    total: int
+    events: list[Report]
+
+
+# --- corrections, quarantine, the service --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectionPage(Result):
+    """A page of what people said; `total` counts all."""
+
+    total: int
+    said: tuple[Constraint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinePage(Result):
+    """A page of the articles that failed; `total` counts all."""
+
+    total: int
+    failures: list[Failure]
+
+
+@dataclass(frozen=True, slots=True)
+class Retried(Result):
+    """How many were tried, how many succeeded, and what became of the others."""
+
+    tried: int
+    succeeded: int
+    failed: list[Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Health(Result):
+    """All is well; everything else is an error."""
+
+    status: Literal["ok"] = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDefaults(Result):
+    """How a search folds, and how many results it has, unless it says so."""
+
+    by: By = DEFAULT_BY
+    size: int = DEFAULT_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class About(Result):
+    """What the service is, and what the key that was sent may do."""
+
+    version: str
+    scope: Scope
+    key: Annotated[str | None, JsonField(description="Its name; null where there are no keys.")]
+    read_only: bool
+    body_bytes: int
+    methods: tuple[str, ...]
+    defaults: SearchDefaults = field(default_factory=SearchDefaults)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats(Result):
+    """What is in the store; a cluster estimates groups and stories where there are many."""
+
+    documents: int
+    groups: int
+    stories: int
+    roles: dict[str, int]
+    quarantine: int
+    bytes: int
+    format: Annotated[
+        str,
+        JsonField(description="Of the settings that shape keys: stores with the same fit."),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings(Result):
+    """All settings of the store by their names, of which these are two."""
+
+    preset: str
+    methods: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemDetails(Result):
+    """An error (RFC 9457)."""
+
+    type: Annotated[str, JsonField(description="For programs: urn:esdedup:problem:queue-full.")]
+    title: str
+    status: int
+    detail: str
+    request_id: str

@@ -1,25 +1,29 @@
-"""What goes in, for OpenAPI and checked by it; `answer_schemas` has what goes out."""
+"""What goes in, checked and described for OpenAPI; `responses` has what goes out."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.config import JsonDict
+
+from esdedup.matching.constraints import Kind
+from esdedup.model.queries import (
+    DEFAULT_BY,
+    DEFAULT_COUNT,
+    DEFAULT_MODE,
+    DEFAULT_SHOW,
+    DEFAULT_SIZE,
+    By,
+    Count,
+    Mode,
+    Show,
+)
+from esdedup.search.fold import Keep
 
 Size = Annotated[int, Field(ge=0, le=1_000, description="How many.")]
 # Both engines refuse to look further; cursors go on from there.
 Offset = Annotated[int, Field(ge=0, le=9_000, description="How many to pass over.")]
 Id = Annotated[str, Field(min_length=1, max_length=512, examples=["wire-1"])]
-
-ARTICLE: JsonDict = {
-    "id": "wire-1",
-    "title": "Ferry fire off the coast",
-    "text": "The ferry Stella caught fire off the coast on Tuesday; 12 people died, the "
-    "coastguard said.",
-    "source": "Harbour Wire",
-    "published": "2024-03-05T10:00:00Z",
-}
 
 
 class _In(BaseModel):
@@ -29,7 +33,7 @@ class _In(BaseModel):
 class Article(BaseModel):
     """An article: `text`, or `html` to take it from. Further fields are kept with it."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [ARTICLE]})
+    model_config = ConfigDict(extra="allow")
 
     id: str | int | None = Field(
         default=None, description="Made from url or content where left out."
@@ -46,18 +50,10 @@ class Article(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
-class SearchIn(_In):
-    """A search; `esdedup search` has the same options under the same names."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"words": "ferry fire", "size": 10, "facets": ["source"]}]},
-    )
+class _Search(_In):
+    """What a search is asked with, in a body or in a link."""
 
     words: str | None = Field(default=None, max_length=2_000, description='All words; "a phrase".')
-    filters: dict[str, list[str]] = Field(
-        default={}, max_length=20, description="Of each field the values allowed."
-    )
     since: str | None = Field(default=None, max_length=40, description="Published from then on.")
     until: str | None = Field(default=None, max_length=40, description="Published before.")
     sort: list[str] = Field(
@@ -66,63 +62,60 @@ class SearchIn(_In):
         examples=[["-published"]],
         description="Fields, with a minus for descending; else the best match first.",
     )
-    mode: Literal["auto", "collapse", "canonical", "all"] = Field(
-        default="auto", description="The best of each story, originals and updates alone, or all."
+    mode: Mode = Field(
+        default=DEFAULT_MODE,
+        description="The best of each story, originals and updates alone, or all.",
     )
-    by: Literal["group", "story"] = Field(
-        default="group", description="Fold copies, or updates too."
-    )
-    show: Literal["best", "earliest", "newest", "longest", "source"] = Field(
-        default="best", description="Which article stands for a story."
-    )
-    sources: list[str] = Field(
-        default=[], max_length=1_000, description="For `show` = source: the best first."
-    )
-    total: Literal["estimate", "exact", "none"] = Field(
-        default="estimate", description="How stories are counted."
-    )
-    window_hours: float | None = Field(
-        default=None, gt=0, le=1e6, description="The same story after such a pause is a new one."
-    )
-    size: Size = 10
+    by: By = Field(default=DEFAULT_BY, description="Fold copies, or updates too.")
+    size: Size = DEFAULT_SIZE
     offset: Offset = 0
     cursor: str | None = Field(default=None, max_length=10_000, description="Of the page before.")
     deep: bool = Field(default=False, description="Answer with a cursor.")
+    expand: bool = Field(default=False, description="With the articles folded into each result.")
+    texts: bool = Field(default=True, description="With the whole text of each result.")
+
+
+class SearchIn(_Search):
+    """A search; `esdedup search` has the same options under the same names."""
+
+    filters: dict[str, list[str]] = Field(
+        default={}, max_length=20, description="Of each field the values allowed."
+    )
+    show: Show = Field(default=DEFAULT_SHOW, description="Which article stands for a story.")
+    sources: list[str] = Field(
+        default=[], max_length=1_000, description="For `show` = source: the best first."
+    )
+    total: Count = Field(default=DEFAULT_COUNT, description="How stories are counted.")
+    window_hours: float | None = Field(
+        default=None, gt=0, le=1e6, description="The same story after such a pause is a new one."
+    )
     facets: list[str] = Field(
         default=[], max_length=10, description="Fields whose values are counted."
     )
-    expand: bool = Field(default=False, description="With the articles folded into each result.")
-    texts: bool = Field(default=True, description="With the whole text of each result.")
+
+
+class SearchLink(_Search):
+    """A search as the parameters of a link."""
+
+    filter: list[str] = Field(
+        default=[], max_length=20, description="field=value", examples=[["source=Wire"]]
+    )
+    show: Literal["best", "earliest", "newest", "longest"] = Field(
+        default=DEFAULT_SHOW, description="Which article stands for a story."
+    )
+    facet: list[str] = Field(
+        default=[], max_length=10, description="A field whose values are counted."
+    )
 
 
 class FoldIn(_In):
     """Any list of results, from anywhere."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {
-                    "items": [
-                        {
-                            "title": "Ferry fire kills 12 off the coast",
-                            "url": "https://a.example/1",
-                        },
-                        {
-                            "title": "Ferry fire kills 12 off the coast",
-                            "url": "https://b.example/9",
-                        },
-                    ]
-                }
-            ]
-        },
-    )
-
     # Folding may compare every item with every other.
     items: list[Any] = Field(max_length=1_000)
-    keep: Literal["first", "earliest", "source", "longest"] = "first"
+    keep: Keep = "first"
     sources: list[str] = Field(default=[], max_length=1_000)
-    by: Literal["group", "story"] = "group"
+    by: By = DEFAULT_BY
     known: bool = Field(default=False, description="Ask the store for groups it knows.")
     window_hours: float | None = Field(default=None, gt=0, le=1e6)
 
@@ -133,23 +126,13 @@ class _SaidIn(_In):
 
 
 class PairIn(_SaidIn):
-    model_config = ConfigDict(
-        extra="forbid", json_schema_extra={"examples": [{"ids": ["wire-1", "daily-7"]}]}
-    )
-
     ids: list[Id] = Field(min_length=2, max_length=100)
 
 
 class PinIn(_SaidIn):
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"id": "wire-1"}]})
-
     id: Id
 
 
 class TakenBackIn(_In):
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"ids": ["wire-1"]}]})
-
     ids: list[Id] = Field(min_length=1, max_length=2)
-    kind: Literal["same", "different", "original"] | None = Field(
-        default=None, description="Only what was said of this kind."
-    )
+    kind: Kind | None = Field(default=None, description="Only what was said of this kind.")

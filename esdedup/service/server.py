@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from esdedup.errors import SettingsError
 from esdedup.service.limits import SECURITY_HEADERS
 from esdedup.service.logs import log
-from esdedup.service.problems import Problem, response_of
+from esdedup.service.problems import Problem, make_response
 from esdedup.service.state import Service
 
 _log = logging.getLogger("esdedup.service")
@@ -54,7 +54,7 @@ class _Protocol(H11Protocol):
         """What is no HTTP never reaches the application, and is answered as it would answer."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):  # else an answer is under way
             id_ = secrets.token_hex(8)
-            answer = response_of(Problem(400, "bad-http", "this is no HTTP request"), id_)
+            answer = make_response(Problem(400, "bad-http", "this is no HTTP request"), id_)
             answer.headers.update({**SECURITY_HEADERS, "X-Request-Id": id_, "Connection": "close"})
             head = h11.Response(status_code=400, headers=answer.raw_headers, reason=b"Bad Request")
             for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):

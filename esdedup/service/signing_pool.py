@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from esdedup.errors import EsdedupError
-from esdedup.ingest.readers.records import FieldMap, failure, to_document
+from esdedup.ingest.readers.records import FieldMap, record_failure, to_document
 from esdedup.ingest.sign import Signed, check_settings, prepare
 from esdedup.ingest.workers import Workers
 from esdedup.model import Document, Failure
@@ -28,24 +28,26 @@ class Line:
     text: bytes | None
 
 
-def document_of(record: Any, where: str) -> Document | Failure:
+def read_document(record: Any, where: str) -> Document | Failure:
     """An article as `esdedup index` reads it, under the usual names of its fields."""
     if not isinstance(record, dict):
-        return failure(where, "is no object; an article is a JSON object with `text` or `html`")
+        return record_failure(
+            where, "is no object; an article is a JSON object with `text` or `html`"
+        )
     return to_document(record, where, _FIELDS)
 
 
-def parsed(line: Line, request: str, most: int) -> Document | Failure:
+def parse_line(line: Line, request: str, most: int) -> Document | Failure:
     where = f"request {request}, line {line.number}"
     if line.text is None:
-        return failure(where, f"the line is longer than {most:,} bytes")
+        return record_failure(where, f"the line is longer than {most:,} bytes")
     try:
-        return document_of(parse_json(line.text), where)
+        return read_document(parse_json(line.text), where)
     except ValueError as error:
-        return failure(where, f"the line is no JSON ({str(error)[:100]})")
+        return record_failure(where, f"the line is no JSON ({str(error)[:100]})")
 
 
-class Preparing:
+class SigningPool:
     """A few sets of workers, each used by one batch at a time.
 
     A text is signed in the thread that asks; a page goes to a process. One page that takes all its
@@ -69,7 +71,7 @@ class Preparing:
         """In the order of the input; runs in one of `threads`."""
         workers = self._free.get()
         try:
-            with self._metrics.stages.timed("prepare"):
+            with self._metrics.stages.labels("prepare").time():
                 chunks = workers.map(documents, self.settings.batch)
                 return [item for chunk in chunks for item in chunk]
         except EsdedupError:

@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.outcomes import Outcome, id_of
 from esdedup.ingest.sign import Signed
-from esdedup.model import JSON, Document, Failure
+from esdedup.model import Document, Failure
+from esdedup.model.batching import batched
 from esdedup.service.admission import Admission
-from esdedup.service.cache import Remembered
+from esdedup.service.cache import StoreCache
 from esdedup.service.config import ServiceConfig
-from esdedup.service.event_stream import Followers
+from esdedup.service.event_stream import EventStream
 from esdedup.service.keys import KeyRing
 from esdedup.service.metrics import Metrics
 from esdedup.service.problems import Problem
-from esdedup.service.reading import Readers
-from esdedup.service.signing_pool import Line, Preparing, parsed
-from esdedup.service.writing import Writer
+from esdedup.service.readers import Readers
+from esdedup.service.responses import Retried
+from esdedup.service.signing_pool import SigningPool
+from esdedup.service.writer import Writer
 from esdedup.settings import Settings
 from esdedup.stores import recorded_settings
 
 T = TypeVar("T")
+P = ParamSpec("P")
+Documents = Sequence[Document | Failure]
 Prepared = list[Signed | Failure]
 # Articles of the quarantine tried at once.
 _RETRIED = 50
+
+
+def _run_to_end(
+    method: Callable[Concatenate[Service, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Service, P], Coroutine[Any, Any, T]]:
+    """Work that goes on if the client goes away, and that `close` waits for."""
+
+    @wraps(method)
+    async def run(self: Service, /, *args: P.args, **options: P.kwargs) -> T:
+        task = asyncio.ensure_future(method(self, *args, **options))
+        self.under_way.add(task)
+        task.add_done_callback(self.under_way.discard)
+        return await asyncio.shield(task)
+
+    return run
 
 
 class Service:
@@ -38,17 +58,17 @@ class Service:
         self.keys = KeyRing(config.keys_file) if config.keys_file is not None else None
         self.stopping = asyncio.Event()
         self.streams = 0
-        self.remembered = Remembered()
+        self.cache = StoreCache()
         self.addresses: frozenset[str] = frozenset()  # for labels of metrics
         self.connections: Collection[object] = ()  # of the server, as they are now
         self._loop: asyncio.AbstractEventLoop | None = None
         self._readers: Readers | None = None
         self._writer: Writer | None = None
-        self._preparing: Preparing | None = None
-        self._followers: Followers | None = None
+        self._signing_pool: SigningPool | None = None
+        self._event_stream: EventStream | None = None
         self.admission = Admission(config.queue, config.queue_bytes)
         self.questions = Admission(config.queue, config.queue_bytes)
-        self._under_way: set[asyncio.Task[Any]] = set()
+        self.under_way: set[asyncio.Task[Any]] = set()
 
     # --- life ------------------------------------------------------------------------------------
 
@@ -62,7 +82,7 @@ class Service:
         if not config.read_only:
             self._writer = Writer(config.store, settings, self.metrics)
             settings = self._writer.settings
-        self._preparing = Preparing(settings, config.workers, self.metrics)
+        self._signing_pool = SigningPool(settings, config.workers, self.metrics)
         self._readers = Readers(
             config.store, settings, config.readers, config.reader_seconds, self.metrics
         )
@@ -75,9 +95,9 @@ class Service:
     async def close(self) -> None:
         """Finishes what was admitted, then closes the store."""
         self.stopping.set()
-        while self._under_way:
-            await asyncio.wait(self._under_way)
-        for part in (self._followers, self._preparing, self._writer, self._readers):
+        while self.under_way:
+            await asyncio.wait(self.under_way)
+        for part in (self._event_stream, self._signing_pool, self._writer, self._readers):
             if part is not None:
                 await asyncio.to_thread(part.close)
 
@@ -85,8 +105,8 @@ class Service:
 
     @property
     def settings(self) -> Settings:
-        assert self._preparing is not None
-        return self._preparing.settings
+        assert self._signing_pool is not None
+        return self._signing_pool.settings
 
     async def read(self, question: Callable[[Deduplicator], T], stage: str) -> T:
         assert self._readers is not None
@@ -95,36 +115,33 @@ class Service:
     async def prepare_one(self, document: Document) -> Signed | Failure:
         """Extracted and signed, for a question that writes nothing; bounded as writes are."""
         size = len(document.text) + len(document.html or b"")
-        async with self.questions.entered(size):
-            (item,) = await self._prepared([document])
+        async with self.questions.admit(size):
+            (item,) = await self._prepare(lambda: [document])
         return item
 
+    @_run_to_end
     async def index(
-        self, documents: Sequence[Document | Failure], size: int
+        self, read: Callable[[], Documents], size: int, *, wait: bool = False
     ) -> tuple[Prepared, list[Outcome]]:
-        return await self._finished(self._index(documents, size, wait=False))
+        """Index what `read` returns, which runs in a thread. A part of a stream waits for its turn,
+        and the reader of the stream with it; a single article is refused if the queue is full."""
+        writer = self.require_writer()
+        async with self.admission.admit(size, wait=wait):
+            items = await self._prepare(read)
+            return items, await writer.write(items)
 
-    async def index_lines(
-        self, lines: Sequence[Line], request: str
-    ) -> tuple[Prepared, list[Outcome]]:
-        """A part of a stream: waits for its turn, and its reader with it."""
-        size = sum(len(line.text or b"") for line in lines)
-        return await self._finished(self._index_lines(lines, request, size))
-
-    def followers(self) -> Followers:
+    def event_stream(self) -> EventStream:
         """Whoever listens for events; made with the first."""
-        if self._followers is None:
+        if self._event_stream is None:
             config = self.config
             # Who is told of a change asks at once what there is now.
-            forget = self.remembered.events.clear
-            self._followers = Followers(config.store, self.settings, config.events_seconds, forget)
-        return self._followers
+            forget = self.cache.events.clear
+            self._event_stream = EventStream(
+                config.store, self.settings, config.events_seconds, forget
+            )
+        return self._event_stream
 
-    async def retry(self) -> JSON:
-        """Work off the quarantine: pages are tried in the worker processes, as at first."""
-        return await self._finished(self._retry())
-
-    async def counted_stream(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def count_stream(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """A long answer, of which there are only so many at once."""
         self.streams += 1
         try:
@@ -133,70 +150,43 @@ class Service:
         finally:
             self.streams -= 1
 
+    @_run_to_end
     async def change(self, change: Callable[[Deduplicator], T], stage: str) -> T:
         """Anything else that writes."""
-        return await self._finished(self._change(change, stage))
+        writer = self.require_writer()
+        async with self.admission.admit(0):
+            return await writer.run(change, stage)
 
-    def writable(self) -> Writer:
+    def require_writer(self) -> Writer:
         if self._writer is None:
             raise Problem(403, "read-only", "this service only reads (--read-only)")
         if self.stopping.is_set():
             raise Problem(503, "stopping", "the service is shutting down", retry_after=10)
         return self._writer
 
-    async def _index(
-        self, documents: Sequence[Document | Failure], size: int, *, wait: bool
-    ) -> tuple[Prepared, list[Outcome]]:
-        writer = self.writable()
-        async with self.admission.entered(size, wait=wait):
-            items = await self._prepared(documents)
-            return items, await writer.write(items)
-
-    async def _index_lines(
-        self, lines: Sequence[Line], request: str, size: int
-    ) -> tuple[Prepared, list[Outcome]]:
-        assert self._preparing is not None
-        writer = self.writable()
-        async with self.admission.entered(size, wait=True):
-            documents = await asyncio.get_running_loop().run_in_executor(
-                self._preparing.threads,
-                lambda: [parsed(line, request, self.config.body_bytes) for line in lines],
-            )
-            items = await self._prepared(documents)
-            return items, await writer.write(items)
-
-    async def _retry(self) -> JSON:
-        writer = self.writable()
-        async with self.admission.entered(0):
-            failures = await writer.run(lambda d: d.store.quarantined(), "quarantine")
+    @_run_to_end
+    async def retry(self) -> Retried:
+        """Work off the quarantine: pages are tried in the worker processes, as at first."""
+        writer = self.require_writer()
+        async with self.admission.admit(0):
+            failures = await writer.run(lambda d: d.store.quarantine.entries(), "quarantine")
             open_ones = [f for f in failures if f.document is not None and not f.final]
             outcomes: list[Outcome] = []
-            for start in range(0, len(open_ones), _RETRIED):
-                part = open_ones[start : start + _RETRIED]
-                items = await self._prepared([f.document for f in part if f.document])
+            for part in batched(open_ones, _RETRIED):
+                documents = [f.document for f in part if f.document]
+                items = await self._prepare(partial(list, documents))
                 # An article kept under a makeshift id may have its own by now.
                 old = {f.id for f in part} - {id_of(item) for item in items}
                 outcomes += await writer.write(items, instead_of=old)
                 if self.stopping.is_set():
                     break
         own = [o for o in outcomes if o.status != "relinked"]
-        failed = [o.to_json() for o in own if o.status == "failed"]
-        return {"tried": len(own), "succeeded": len(own) - len(failed), "failed": failed}
+        failed = [o for o in own if o.status == "failed"]
+        return Retried(len(own), len(own) - len(failed), failed)
 
-    async def _change(self, change: Callable[[Deduplicator], T], stage: str) -> T:
-        writer = self.writable()
-        async with self.admission.entered(0):
-            return await writer.run(change, stage)
-
-    async def _prepared(self, documents: Sequence[Document | Failure]) -> Prepared:
-        assert self._preparing is not None
-        return await asyncio.get_running_loop().run_in_executor(
-            self._preparing.threads, self._preparing.prepare, documents
-        )
-
-    async def _finished(self, work: Coroutine[Any, Any, T]) -> T:
-        """Goes on when the client goes away: what was begun is finished, and counted until then."""
-        task = asyncio.ensure_future(work)
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return await asyncio.shield(task)
+    async def _prepare(self, read: Callable[[], Documents]) -> Prepared:
+        """Extract and sign, in a thread of the pool."""
+        pool = self._signing_pool
+        assert pool is not None
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(pool.threads, lambda: pool.prepare(read()))

@@ -22,11 +22,12 @@ from starlette.types import Receive, Scope, Send
 
 from esdedup.clustering.outcomes import Outcome, id_of
 from esdedup.errors import EsdedupError
+from esdedup.ingest.readers.dates import UnreadDates
 from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Failure
-from esdedup.service.problems import Problem, of_error
-from esdedup.service.responses import line
-from esdedup.service.signing_pool import Line
+from esdedup.service.problems import Problem, problem_of
+from esdedup.service.responses import encode_line
+from esdedup.service.signing_pool import Line, parse_line
 from esdedup.service.state import Service
 
 _log = logging.getLogger("esdedup.service")
@@ -81,8 +82,8 @@ class Spool:
 
 
 class Duplex(StreamingResponse):
-    """An answer that is sent while its request is still read: Starlette's own would listen for
-    the client to go away, and take the body for that."""
+    """A response that is sent while the request is still read. Starlette's own reads the request,
+    too, to notice a disconnect, and would consume the body."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.stream_response(send)
@@ -125,7 +126,7 @@ class Lines:
         return [] if text is not None and not text.strip() else [Line(self._number, text)]
 
 
-async def indexed(
+async def index_stream(
     service: Service, body: AsyncIterator[bytes], request: str
 ) -> AsyncIterator[bytes]:
     """The answer to a stream; ends early, saying where, when the service stops."""
@@ -151,17 +152,18 @@ class _Run:
         self._last = 0  # the last line that was worked on
         self._roles: Counter[str] = Counter()
         self._statuses: Counter[str] = Counter()
+        self._unread_dates = UnreadDates()
 
     async def follow(self, body: AsyncIterator[bytes]) -> None:
         try:
-            self._spool.write(line(self._summary(await self._met(body))))
+            self._spool.write(encode_line(self._summary(await self._work_through(body))))
         except ClientDisconnect:
             pass  # what was in hand is finished; nobody reads the rest
         finally:
             self._spool.end()
 
-    async def _met(self, body: AsyncIterator[bytes]) -> Problem | None:
-        """Works through the body; the problem that ended it early."""
+    async def _work_through(self, body: AsyncIterator[bytes]) -> Problem | None:
+        """Index the whole body; returns the problem if one ended it early."""
         try:
             if await self._take(body):
                 return None
@@ -171,7 +173,7 @@ class _Run:
             raise
         except EsdedupError as error:
             _log.error("%s: %s", type(error).__name__, error)
-            return of_error(error)
+            return problem_of(error)
         except Exception:  # noqa: BLE001 - the client must hear of it
             _log.exception("unexpected error in a stream")
             return Problem(500, "internal", "something failed; the log has the reason")
@@ -218,15 +220,20 @@ class _Run:
     async def _flush(self) -> None:
         if not self._waiting:
             return
-        batch, self._waiting, self._size = self._waiting, [], 0
-        items, outcomes = await self._service.index_lines(batch, self._request)
+        batch, size = self._waiting, self._size
+        self._waiting, self._size = [], 0
+        most = self._service.config.body_bytes
+        items, outcomes = await self._service.index(
+            lambda: [parse_line(one, self._request, most) for one in batch], size, wait=True
+        )
         self._last = batch[-1].number
-        for out in _numbered(batch, items, outcomes):
-            self._spool.write(line(out))
+        for out in _number_outcomes(batch, items, outcomes):
+            self._spool.write(encode_line(out))
         for outcome in outcomes:
             self._statuses[outcome.status] += 1
             if outcome.status != "relinked":
                 self._roles[outcome.decision.role] += 1
+                self._unread_dates.add(outcome.decision.id, outcome.unread_date)
         if self._spool.unread > self._service.config.answers_bytes:
             raise Problem(
                 413, "answers-unread", "read the answers while you send, or send fewer articles"
@@ -239,16 +246,18 @@ class _Run:
             "roles": dict(self._roles),
             "statuses": dict(self._statuses),
         }
+        if self._unread_dates.count:
+            summary["unread_dates"] = self._unread_dates.to_json()
         if problem is not None:
             summary["problem"] = {"code": problem.code, "detail": problem.detail}
             summary["next_line"] = self._last + 1
         return {"summary": summary}
 
 
-def _numbered(
+def _number_outcomes(
     batch: Sequence[Line], items: Sequence[Signed | Failure], outcomes: Sequence[Outcome]
 ) -> list[JSON]:
-    """Outcomes with the number of the line each is about; relinked ones are about none."""
+    """Outcomes with the number of their line; relinked articles have none."""
     places: dict[str, deque[int]] = {}
     for one, item in zip(batch, items, strict=True):
         places.setdefault(id_of(item), deque()).append(one.number)

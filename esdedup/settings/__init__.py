@@ -1,8 +1,8 @@
-"""Settings: one frozen dataclass, presets named after the papers, and where values come from.
+"""Settings: the fields of `table`, the values of `presets`, and where values come from.
 
 A value is taken from, in rising order: the preset, a TOML file, the environment
-(`ESDEDUP_<FIELD>`), flags. Fields marked `shapes` decide what is stored with a document; their
-fingerprint is recorded in the store, and opening it with others is an error.
+(`ESDEDUP_<FIELD>`), flags. Fields marked `shapes` decide what is stored with a document. Their
+fingerprint is recorded in the store, and opening it with other values is an error.
 """
 
 from __future__ import annotations
@@ -19,22 +19,15 @@ from typing import Any, Self, get_type_hints
 from esdedup.errors import SettingsError, SettingsMismatch
 from esdedup.model.methods import METHOD_SPECS
 from esdedup.settings.presets import preset_values
-from esdedup.settings.table import Fields
-from esdedup.settings.values import (
-    check_bounds,
-    check_methods,
-    check_windows,
-    coerce,
-    read_toml,
-    shown,
-)
+from esdedup.settings.table import SettingsTable
+from esdedup.settings.values import check_bounds, check_windows, coerce, quote, read_toml
 
 # Raised whenever the same settings give other keys than before; see docs/format.md.
 FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Settings(Fields):
+class Settings(SettingsTable):
     """Every choice esdedup makes, with its default, unit, source and reason."""
 
     def __post_init__(self) -> None:
@@ -42,11 +35,17 @@ class Settings(Fields):
             check_bounds(item.name, getattr(self, item.name), item.metadata)
         if self.ner != "rules" and not (self.ner.startswith("spacy:") and self.ner[6:]):
             raise SettingsError(
-                f"ner is {shown(self.ner)}; say rules, or spacy: and the name of a model"
+                f"ner is {quote(self.ner)}; say rules, or spacy: and the name of a model"
             )
         check_windows(self.candidate_windows)
-        check_methods("methods", self.methods, tuple(METHOD_SPECS))
-        check_methods("verified_by", (self.verified_by,), ("overlap", *METHOD_SPECS))
+        for name, chosen, known in (
+            ("methods", self.methods or ("",), tuple(METHOD_SPECS)),
+            ("verified_by", (self.verified_by,), ("overlap", *METHOD_SPECS)),
+        ):
+            if unknown := [entry for entry in chosen if entry not in known]:
+                raise SettingsError(
+                    f"{name} has {quote(unknown[0])}; known are: {', '.join(known)}"
+                )
         if self.keep == "ranking" and not self.keep_sources:
             raise SettingsError(
                 "keep = ranking needs keep_sources: name the sources, the best first "
@@ -63,27 +62,25 @@ class Settings(Fields):
         """Whether keys depend on the statistics of `words_file`."""
         return bool(self.words_file) and (
             self.leave_out_boilerplate
-            or any(METHOD_SPECS[name].uses_word_statistics for name in self._weighted_methods)
+            or any(
+                METHOD_SPECS[name].uses_word_statistics
+                for name in self.methods
+                if name != "simhash" or self.simhash_weights == "tf-idf"
+            )
         )
 
-    @property
-    def _weighted_methods(self) -> list[str]:
-        """Methods that weigh words; simhash does only with tf-idf."""
-        is_plain = self.simhash_weights != "tf-idf"
-        return [name for name in self.methods if not (name == "simhash" and is_plain)]
-
     def with_words(self, file: str | os.PathLike[str]) -> Self:
-        """With the statistics in a file, in the version that the file has now; "" for none."""
+        """A copy that uses the statistics in `file`, at its present version; "" for none."""
         if not os.fspath(file):
             return replace(self, words_file="", words_version="")
-        from esdedup.settings.word_file import version_of
+        from esdedup.settings.word_file import read_version
 
-        return replace(self, words_file=os.fspath(file), words_version=version_of(file))
+        return replace(self, words_file=os.fspath(file), words_version=read_version(file))
 
     @property
     def ranked_candidates(self) -> int:
-        """Of those found, the ones that are looked at: those verified, and the originals of
-        branches among them; a cluster sends no more than these."""
+        """How many candidates a store returns: those verified, and the originals of the secondary
+        representatives among them."""
         return 3 * self.verified_candidates
 
     def fingerprint_of_format(self) -> str:
@@ -102,17 +99,19 @@ class Settings(Fields):
         """The fields that shape what is stored, and the number of the format itself."""
         return self._shaping_fields(lambda method: method is None or method in self.methods)
 
-    def _shaping_fields(self, concerns: Callable[[str | None], bool]) -> dict[str, Any]:
+    def _shaping_fields(self, is_included: Callable[[str | None], bool]) -> dict[str, Any]:
         values = self.to_json()
         shaping = {
             f.name: values[f.name]
             for f in fields(self)
-            if f.metadata["shapes"] and concerns(f.metadata["method"]) and self._counts(f.name)
+            if f.metadata["shapes"]
+            and is_included(f.metadata["method"])
+            and self._has_effect(f.name)
         }
         return {"format": FORMAT, **shaping}
 
-    def _counts(self, name: str) -> bool:
-        """Fields about statistics shape keys, and the fingerprint, only where there are any."""
+    def _has_effect(self, name: str) -> bool:
+        """Whether a field has an effect: fields about statistics have none without `words_file`."""
         if name in ("words_version", "boilerplate_share", "boilerplate_stories"):
             return self.uses_words
         if name == "keep_sources":
@@ -214,7 +213,7 @@ def _statistics(version: str | None) -> str:
 
 @lru_cache(maxsize=16)
 def _fingerprint(settings: Settings) -> str:
-    """Remembered, since it is a third of the work of signing one article by itself."""
+    """Cached: it would be a third of the work of signing a single article."""
     common = settings.common_shaping()
     digits = hashlib.sha256(json.dumps(common, sort_keys=True).encode()).hexdigest()[:12]
     return f"{digits}.{settings.words_version}" if settings.uses_words else digits

@@ -6,7 +6,7 @@ from typing import Any
 
 from esdedup.errors import SettingsError
 
-# Each preset is the default with these values changed; figures: docs/methods.
+# Paper 000; figures of all presets: docs/methods.
 _NRC_GPHIN: dict[str, Any] = {
     "methods": ("sketch",),
     "signed_text": "title+body",
@@ -32,72 +32,66 @@ _ALONE: dict[str, Any] = {
     "number_check": False,
     "extended_ratio": 0.0,
 }
-_CHANG_WANG: dict[str, Any] = {
-    **_ALONE,
-    "methods": ("lengths",),
-    "verified_by": "lengths",
-    "signed_text": "body",
-    "window_sentences": 8,
-    "window_step": 1,
-    "min_windows": 5,
-}
-_ALONSO: dict[str, Any] = {
-    **_ALONE,
-    "methods": ("phrases",),
-    "verified_by": "phrases",
-    "phrase_words": 7,
-    "phrase_weight": "fourth",
-}
-_SPOTSIGS: dict[str, Any] = {
-    **_ALONE,
-    "methods": ("spotsigs",),
-    "verified_by": "spotsigs",
-    "chain_words": 3,
-    "chain_distance": 2,
-}
-# Copies are not stored there (section 2.3.1), so that only originals attract; every fingerprint
-# of a bucket is compared: as many as one request may bring.
-_HU_YOU: dict[str, Any] = {
-    **_ALONE,
-    "methods": ("simhash",),
-    "verified_by": "simhash",
-    "simhash_weights": "equal",
-    "block_plan": "4x16",
-    "near_duplicate_distance": 3,
-    "verified_candidates": 100,
-    "attract": "originals",
-    "similar_by": "simhash",
-    "event_count": "items",
-    "event_sources": 0,
-}
-_IMATCH: dict[str, Any] = {**_ALONE, "methods": ("imatch",), "verified_by": "imatch"}
-_TWEEZER: dict[str, Any] = {
-    **_ALONE,
-    "methods": ("entities",),
-    "verified_by": "entities",
-    "signed_text": "body",
-    "ner": "rules",
-    "entity_words_before": 5,
-    "entity_words_after": 5,
-}
-# For readers who would rather see a copy twice than lose an article: three quarters of the shorter
-# text, and more of what matches is asked before one of several stories is chosen.
-_PRECISE: dict[str, Any] = {
-    "min_overlap": 0.75,
-    "verified_candidates": 16,
-    "branch_below": 1.0,
-}
+# Each preset is the default with these values changed.
 PRESETS: dict[str, dict[str, Any]] = {
     "hybrid": {},
-    "precise": _PRECISE,
+    # For readers who would rather see a copy twice than lose an article: three quarters of the
+    # shorter text must match, and more candidates are verified before a story is chosen.
+    "precise": {
+        "min_overlap": 0.75,
+        "verified_candidates": 16,
+        "branch_below": 1.0,
+    },
     "nrc-gphin": _NRC_GPHIN,
     "nrc-gphin-precise": {**_NRC_GPHIN, "compared_part": 0.8, "min_overlap": 0.5},
-    "chang-wang": _CHANG_WANG,
-    "alonso": _ALONSO,
-    "spotsigs": _SPOTSIGS,
-    "hu-you": _HU_YOU,
-    "imatch": _IMATCH,
-    "tweezer": _TWEEZER,
+    "chang-wang": {
+        **_ALONE,
+        "methods": ("lengths",),
+        "verified_by": "lengths",
+        "signed_text": "body",
+        "window_sentences": 8,
+        "window_step": 1,
+        "min_windows": 5,
+    },
+    "alonso": {
+        **_ALONE,
+        "methods": ("phrases",),
+        "verified_by": "phrases",
+        "phrase_words": 7,
+        "phrase_weight": "fourth",
+    },
+    "spotsigs": {
+        **_ALONE,
+        "methods": ("spotsigs",),
+        "verified_by": "spotsigs",
+        "chain_words": 3,
+        "chain_distance": 2,
+    },
+    # The paper does not store copies (section 2.3.1), so that only originals attract. It compares
+    # every fingerprint of a bucket: here as many as one request returns.
+    "hu-you": {
+        **_ALONE,
+        "methods": ("simhash",),
+        "verified_by": "simhash",
+        "simhash_weights": "equal",
+        "block_plan": "4x16",
+        "near_duplicate_distance": 3,
+        "verified_candidates": 100,
+        "attract": "originals",
+        "similar_by": "simhash",
+        "event_count": "items",
+        "event_sources": 0,
+    },
+    "imatch": {**_ALONE, "methods": ("imatch",), "verified_by": "imatch"},
+    "tweezer": {
+        **_ALONE,
+        "methods": ("entities",),
+        "verified_by": "entities",
+        "signed_text": "body",
+        "ner": "rules",
+        "entity_words_before": 5,
+        "entity_words_after": 5,
+    },
 }
 
 

@@ -1,4 +1,4 @@
-"""Values as people give them, in files, variables and flags: read, and refused with a remedy."""
+"""Parsing and checking of values from files, environment variables and flags."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ def read_toml(file: Path) -> dict[str, Any]:
 
 
 def coerce(name: str, value: Any, wanted: Any) -> Any:
-    """Text from the environment or a flag becomes the field's type; other types are checked."""
-    if choices := get_args(wanted) if wanted not in (tuple[str, ...],) else ():
+    """Convert text from the environment or a flag to the field's type; check other values."""
+    if wanted != tuple[str, ...] and (choices := get_args(wanted)):
         if value not in choices:
-            raise SettingsError(f"{name} is {shown(value)}; choose one of {', '.join(choices)}")
+            raise SettingsError(f"{name} is {quote(value)}; choose one of {', '.join(choices)}")
         return value
     if wanted == tuple[str, ...]:
         if isinstance(value, str) and value.startswith("@"):
-            return lines_of(value[1:], name)
+            return read_list(value[1:], name)
         entries = value.split(",") if isinstance(value, str) else value
         if not isinstance(entries, list | tuple) or not all(isinstance(v, str) for v in entries):
-            raise SettingsError(f"{name} is {shown(value)}, which is not a list of names")
+            raise SettingsError(f"{name} is {quote(value)}, which is not a list of names")
         return tuple(v.strip() for v in entries)
     if wanted is bool and isinstance(value, str):
         if value.lower() in ("1", "true", "yes", "on"):
             return True
         if value.lower() in ("0", "false", "no", "off"):
             return False
-        raise SettingsError(f"{name} is {shown(value)}; say yes or no")
+        raise SettingsError(f"{name} is {quote(value)}; say yes or no")
     if wanted is not str and isinstance(value, bool) != (wanted is bool):
-        raise SettingsError(f"{name} is {shown(value)}, which is not a {wanted.__name__}")
+        raise SettingsError(f"{name} is {quote(value)}, which is not a {wanted.__name__}")
     try:
         converted = wanted(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise SettingsError(
-            f"{name} is {shown(value)}, which is not a {wanted.__name__}"
+            f"{name} is {quote(value)}, which is not a {wanted.__name__}"
         ) from error
     if isinstance(value, float) and converted != value:
-        raise SettingsError(f"{name} is {shown(value)}, which is not a whole number")
+        raise SettingsError(f"{name} is {quote(value)}, which is not a whole number")
     return converted
 
 
-def lines_of(file: str | os.PathLike[str], name: str) -> tuple[str, ...]:
-    """A list that is kept in a file, one entry a line; # begins a comment."""
+def read_list(file: str | os.PathLike[str], name: str) -> tuple[str, ...]:
+    """Read a list from a file, one entry a line; # begins a comment."""
     try:
         lines = Path(file).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -65,24 +65,18 @@ def lines_of(file: str | os.PathLike[str], name: str) -> tuple[str, ...]:
 
 
 def check_bounds(name: str, value: Any, metadata: Mapping[str, Any]) -> None:
-    """Where nothing is said, a number is one that every store can keep."""
+    """A number without an upper bound of its own must fit into 63 bits, as in every store."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     low, high = metadata["low"], metadata["high"]
     is_low = low is not None and not value >= low
     if is_low or not value <= (_LARGEST if high is None else high):
         bounds = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise SettingsError(f"{name} is {shown(value)}; it must be {bounds}")
+        raise SettingsError(f"{name} is {quote(value)}; it must be {bounds}")
 
 
-def check_methods(name: str, chosen: tuple[str, ...], known: tuple[str, ...]) -> None:
-    for entry in chosen or ("",):
-        if entry not in known:
-            raise SettingsError(f"{name} has {shown(entry)}; known are: {', '.join(known)}")
-
-
-def shown(value: Any) -> str:
-    """For messages: nobody reads the 5,000th digit."""
+def quote(value: Any) -> str:
+    """The value for a message, at most 80 characters of it."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
@@ -96,5 +90,5 @@ def check_windows(windows: tuple[str, ...]) -> None:
             is_good = False
         if not is_good:
             raise SettingsError(
-                f"candidate_windows has {shown(entry)}; write LANGUAGE=DAYS or source:NAME=DAYS"
+                f"candidate_windows has {quote(entry)}; write LANGUAGE=DAYS or source:NAME=DAYS"
             )

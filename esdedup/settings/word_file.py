@@ -22,8 +22,8 @@ DESCRIPTION = "description"
 Array = NDArray[Any]
 
 
-def version_of(file: str | os.PathLike[str]) -> str:
-    """What the file says of itself, without reading the rest."""
+def read_version(file: str | os.PathLike[str]) -> str:
+    """The version in the description of the file; the tables are not read."""
     return str(open_archive(file, whole=False)[0]["version"])
 
 
@@ -46,7 +46,7 @@ def open_archive(
             "makes them"
         ) from error
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise broken(file, str(error)) from error
+        raise damaged_file_error(file, str(error)) from error
     except (ValueError, TypeError, AttributeError) as error:
         raise _foreign(file) from error
 
@@ -61,7 +61,7 @@ def _check_ours(file: str | os.PathLike[str], description: Any) -> None:
             "esdedup that made them"
         )
     if not isinstance(description.get("version"), str):
-        raise broken(file, "it names no version")
+        raise damaged_file_error(file, "it names no version")
 
 
 def _foreign(file: str | os.PathLike[str]) -> InputError:
@@ -70,7 +70,7 @@ def _foreign(file: str | os.PathLike[str]) -> InputError:
     )
 
 
-def broken(file: str | os.PathLike[str], why: str) -> InputError:
+def damaged_file_error(file: str | os.PathLike[str], why: str) -> InputError:
     return InputError(
         f"{file}: the statistics are damaged ({why}); copy the file again, or build it anew with "
         "`esdedup words build`"

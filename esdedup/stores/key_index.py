@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import chain
 
 from esdedup.model import Candidate, Order, time_of
-from esdedup.stores import Probe, Record
+from esdedup.stores import CandidateQuery, Record
 
 # Candidates handed to verification; far more than `verified_candidates`.
 _MAX_CANDIDATES = 100
@@ -34,23 +34,28 @@ class KeyIndex:
             self._postings(record).discard(record)
 
     def _postings(self, record: Record) -> _Postings:
-        return self._representatives if record.decision.link.attracts else self._others
+        return self._representatives if record.decision.link.is_representative else self._others
 
-    def find(self, query: Probe) -> list[Candidate]:
+    def find(self, query: CandidateQuery) -> list[Candidate]:
         """Representatives before the document that share enough keys, most shared first."""
         found, _ = self.find_with_successors(query)
         found.sort(key=lambda c: (-sum(c.shared.values()), c.order))
         return found[:_MAX_CANDIDATES]
 
-    def successors(self, query: Probe) -> set[str]:
+    def successors(self, query: CandidateQuery) -> set[str]:
         """Records after the document that share enough keys, representatives or not."""
         return self.find_with_successors(query)[1]
 
-    def find_with_successors(self, query: Probe) -> tuple[list[Candidate], set[str]]:
+    def dependents(self, ids: set[str]) -> set[str]:
+        """Records whose group or parent is one of these, themselves left out."""
+        links = {id_: record.decision.link for id_, record in self.records.items()}
+        return {id_ for id_, link in links.items() if {link.group, link.parent} & ids} - ids
+
+    def find_with_successors(self, query: CandidateQuery) -> tuple[list[Candidate], set[str]]:
         """Candidates in no particular order, and successors."""
         candidates, successors = [], set()
         sharing = self._representatives.sharing(query)
-        if not query.attracting_only or self._others.has_after(query.order):
+        if not query.representatives_only or self._others.has_after(query.order):
             sharing |= self._others.sharing(query)
         for id_, shared in sharing.items():
             record = self.records[id_]
@@ -61,7 +66,7 @@ class KeyIndex:
             elif (
                 id_ != query.id
                 and order < query.order
-                and (link.attracts or not query.attracting_only)
+                and (link.is_representative or not query.representatives_only)
                 and _is_within(query.window, order, query.order)
             ):
                 candidates.append(Candidate(id_, shared, record.signature, order, link))
@@ -101,7 +106,7 @@ class _Postings:
     def has_after(self, order: Order) -> bool:
         return self._latest is not None and self._latest > order
 
-    def sharing(self, query: Probe) -> dict[str, dict[str, int]]:
+    def sharing(self, query: CandidateQuery) -> dict[str, dict[str, int]]:
         """Id -> method -> shared keys, where the method has enough of them."""
         sharing: dict[str, dict[str, int]] = {}
         for method, keys in query.keys.items():
@@ -111,7 +116,7 @@ class _Postings:
             first = filter(None, map(self._first.get, once))
             more = filter(None, map(self._more.get, once))
             for id_, count in Counter(chain(first, *more)).items():
-                if count >= query.needed[method]:
+                if count >= query.min_shared_keys[method]:
                     sharing.setdefault(id_, {})[method] = count
         return sharing
 

@@ -7,11 +7,8 @@
 
 With immediate visibility it behaves like SQLite: a transaction is isolated and all or nothing.
 With delayed visibility it behaves like a search cluster. A write is visible to searches only after
-`refresh`, every write is conditional on the version that was read, and other clients write at any
-time. `on_request` is called before every request; a test interleaves other clients there.
-
-Full-text search, statistics and checks run on an embedded SQLite store filled with the visible
-records.
+`make_visible`, every write is conditional on the version that was read, and other clients write at
+any time. `on_request` is called before every request; a test interleaves other clients there.
 """
 
 from __future__ import annotations
@@ -21,51 +18,46 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import RLock
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NoReturn
 
-from esdedup.errors import StoreMissing
-from esdedup.matching.constraints import NOTHING_SAID, Corrections
+from esdedup.errors import StoreError, StoreMissing
+from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
 from esdedup.model import Candidate, Decision, Failure, microseconds
 from esdedup.model.queries import By
 from esdedup.settings import Settings
-from esdedup.stores import KEPT_EVIDENCE, Fold, Probe, Record, SearchResult, WriteReport
+from esdedup.stores import CandidateQuery, Record, WriteReport
 from esdedup.stores.key_index import KeyIndex
+from esdedup.stores.ports import (
+    EVENTUAL,
+    MAX_STORED_EVIDENCE,
+    TRANSACTIONAL,
+    HitReader,
+    Versioned,
+    scan_pages,
+)
+from esdedup.stores.sqlite.maintenance import SQLiteMaintenance
 from esdedup.stores.sqlite.rows import clock
 from esdedup.stores.sqlite.search import SQLiteSearch
 from esdedup.stores.sqlite.store import SQLiteStore
-from esdedup.stores.topical import Asked, Clock, Found
-
-
-class Stored(NamedTuple):
-    """A record at its current version, and when it was written."""
-
-    record: Record
-    changed: int
-
-
-class Mark(NamedTuple):
-    """How many writes there were, how many of them by this client, and the constraints."""
-
-    writes: int
-    own_writes: int
-    constraints: int
+from esdedup.stores.topical import Clock
 
 
 @dataclass(slots=True)
-class Memory:
+class MemoryData:
     """The data that several clients share."""
 
     delayed: bool = False
     settings: Settings | None = None
-    documents: dict[str, Stored] = field(default_factory=dict)
+    documents: dict[str, Record] = field(default_factory=dict)
     visible: KeyIndex = field(default_factory=KeyIndex)
-    changed: dict[str, int] = field(default_factory=dict)  # of visible records
+    changed: dict[str, int] = field(default_factory=dict)  # when each was written last
     unrefreshed: set[str] = field(default_factory=set)
     writes: int = 0  # a record's version is the number of the write that made it
-    refreshes: int = 0
+    generation: int = 0  # of what searches and statistics show
     failures: dict[str, Failure] = field(default_factory=dict)
-    constraints: Corrections = NOTHING_SAID
-    constraints_version: int = 0
+    constraints: Versioned[Constraints] = field(
+        default_factory=lambda: Versioned(NO_CONSTRAINTS, 0)
+    )
     lock: RLock = field(default_factory=RLock)
 
     def write(self, id_: str, record: Record | None) -> None:
@@ -74,34 +66,31 @@ class Memory:
         if record is None:
             del self.documents[id_]
         else:
-            kept = replace(record.decision, evidence=record.decision.evidence[:KEPT_EVIDENCE])
-            versioned = replace(record, decision=kept, version=self.writes)
-            self.documents[id_] = Stored(versioned, clock())
+            kept = replace(record.decision, evidence=record.decision.evidence[:MAX_STORED_EVIDENCE])
+            self.documents[id_] = replace(record, decision=kept, version=self.writes)
+            self.changed[id_] = clock()
         self.unrefreshed.add(id_)
         if not self.delayed:
             self.refresh()
 
     def refresh(self) -> None:
         for id_ in self.unrefreshed:
-            if stored := self.documents.get(id_):
-                self.visible.put(stored.record)
-                self.changed[id_] = stored.changed
+            if record := self.documents.get(id_):
+                self.visible.put(record)
             else:
                 self.visible.discard(id_)
-                self.changed.pop(id_, None)
-        if self.unrefreshed:
-            self.refreshes += 1
+        self.generation += bool(self.unrefreshed)
         self.unrefreshed.clear()
 
 
 class MemoryStore:
-    """See `Store`."""
+    """See `ports.Store`; searches and maintenance are answered by an embedded SQLite store."""
 
-    kept_topics = None
+    topics = None
 
     def __init__(
         self,
-        memory: Memory,
+        memory: MemoryData,
         settings: Settings | None = None,
         *,
         mode: Literal["write", "read"] = "write",
@@ -111,46 +100,35 @@ class MemoryStore:
         if recorded is None and mode == "read":
             raise StoreMissing("there is no store at memory; `esdedup index` makes one")
         self.settings = settings or recorded or Settings()
-        if recorded is None:
-            memory.settings = self.settings
-        else:
-            self.settings.check_against(recorded.shaping(), store="memory")
-        self.serial = not memory.delayed
+        memory.settings = recorded or self.settings
+        self.settings.check_against(memory.settings.shaping(), store="memory")
+        self.documents = self.candidates = self.concurrency = self
+        self.constraints = self.quarantine = self
+        self.consistency = EVENTUAL if memory.delayed else TRANSACTIONAL
+        self.refuses_existing_ids = memory.delayed
         self._memory = memory
         self._on_request = on_request
         self._own_writes = 0
         self._depth = 0  # of transactions
-        self._constraints_read = 0  # their version
         self._view: tuple[int, SQLiteStore] | None = None
-
-    @property
-    def refuses_known_ids(self) -> bool:
-        return self._memory.delayed
-
-    def adopt(self, settings: Settings) -> None:
-        self.settings = settings
-
-    def record_settings(self) -> None:
-        self._memory.settings = self.settings
 
     def close(self) -> None:
         if self._view:
             self._view[1].close()
 
     @contextmanager
-    def _request(self, name: str) -> Iterator[Memory]:
+    def _request(self, name: str) -> Iterator[MemoryData]:
         self._on_request(name)
         with self._memory.lock:
             yield self._memory
 
-    # --- visibility and other clients ----------------------------------------------------------
+    # --- Concurrency ---------------------------------------------------------------------------
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Isolated and all or nothing; with delayed visibility there are no transactions."""
-        return nullcontext() if self._memory.delayed or self._depth else self._isolated()
+        return nullcontext() if self._memory.delayed or self._depth else self._isolate()
 
     @contextmanager
-    def _isolated(self) -> Iterator[None]:
+    def _isolate(self) -> Iterator[None]:
         with self._memory.lock:
             documents, failures = dict(self._memory.documents), dict(self._memory.failures)
             self._depth += 1
@@ -164,72 +142,62 @@ class MemoryStore:
             finally:
                 self._depth -= 1
 
-    def refresh(self) -> None:
+    def snapshot(self, *, visible: bool = True) -> tuple[int, int]:
+        if not visible:
+            return self._foreign_writes()
+        with self._request("position"):
+            snapshot = self._foreign_writes()
+        self.make_visible()
+        return snapshot
+
+    def unchanged_since(self, snapshot: tuple[int, int]) -> bool:
+        with self._request("position"):
+            return self._foreign_writes() == snapshot
+
+    def _foreign_writes(self) -> tuple[int, int]:
+        """How many writes others made, and the version of the constraints."""
+        return self._memory.writes - self._own_writes, self._memory.constraints.version
+
+    def make_visible(self, *, own_only: bool = False) -> None:
         with self._request("refresh") as memory:
             memory.refresh()
 
-    def see_own_writes(self) -> None:
-        self.refresh()
+    # --- CandidateIndex ------------------------------------------------------------------------
 
-    def begin(self) -> Mark:
-        with self._request("position"):
-            mark = self.marked()
-        self.refresh()
-        return mark
-
-    def marked(self) -> Mark:
-        memory = self._memory
-        return Mark(memory.writes, self._own_writes, memory.constraints_version)
-
-    def undisturbed(self, mark: Mark) -> bool:
-        with self._request("position") as memory:
-            return (
-                memory.writes - mark.writes == self._own_writes - mark.own_writes
-                and memory.constraints_version == mark.constraints
-            )
-
-    # --- candidates ----------------------------------------------------------------------------
-
-    def candidates_many(self, probes: Sequence[Probe]) -> list[list[Candidate]]:
+    def find(self, queries: Sequence[CandidateQuery]) -> list[list[Candidate]]:
         with self._request("find") as memory:
-            return [memory.visible.find(probe) for probe in probes]
+            return [memory.visible.find(query) for query in queries]
 
-    def later(self, probes: Sequence[Probe]) -> set[str]:
+    def successors(self, queries: Sequence[CandidateQuery]) -> set[str]:
         with self._request("successors") as memory:
-            return {id_ for probe in probes for id_ in memory.visible.successors(probe)}
+            return {id_ for query in queries for id_ in memory.visible.successors(query)}
 
-    def followers(self, ids: Iterable[str]) -> set[str]:
-        wanted = set(ids)
-        return {
-            r.document.id
-            for r in self._visible("dependents")
-            if r.decision.group in wanted or r.decision.link.parent in wanted
-        } - wanted
+    def dependents(self, ids: Iterable[str]) -> set[str]:
+        with self._request("dependents") as memory:
+            return memory.visible.dependents(set(ids))
 
-    # --- documents -----------------------------------------------------------------------------
+    # --- Documents -----------------------------------------------------------------------------
 
-    def get_many(self, ids: Iterable[str]) -> dict[str, Record]:
+    def get(self, ids: Iterable[str]) -> dict[str, Record]:
         with self._request("get") as memory:
-            return {id_: memory.documents[id_].record for id_ in ids if id_ in memory.documents}
+            return {id_: memory.documents[id_] for id_ in ids if id_ in memory.documents}
 
-    def put_many(self, records: Sequence[Record]) -> WriteReport:
-        return self._write("put", records, is_conditional=self._memory.delayed)
+    def put(self, records: Sequence[Record]) -> WriteReport:
+        return self._write("put", records)
 
-    def link_many(self, changes: Sequence[tuple[Record, Decision]]) -> WriteReport:
+    def relink(self, changes: Sequence[tuple[Record, Decision]]) -> WriteReport:
         return self._write("relink", [record.with_decision(d) for record, d in changes])
 
-    def rewrite_many(self, records: Sequence[Record]) -> WriteReport:
+    def rewrite(self, records: Sequence[Record]) -> WriteReport:
         return self._write("rewrite", records)
 
-    def _write(
-        self, name: str, records: Sequence[Record], *, is_conditional: bool = True
-    ) -> WriteReport:
-        conflicts = set()
+    def _write(self, name: str, records: Sequence[Record]) -> WriteReport:
+        conflicts, is_conditional = set(), self._memory.delayed or name != "put"
         with self._request(name) as memory:
             for record in records:
                 id_ = record.document.id
                 stored = memory.documents.get(id_)
-                if is_conditional and record.version != (stored and stored.record.version):
+                if is_conditional and record.version != (stored and stored.version):
                     conflicts.add(id_)
                 else:
                     memory.write(id_, record)
@@ -237,108 +205,102 @@ class MemoryStore:
         return WriteReport(conflicts=frozenset(conflicts))
 
     def delete(self, ids: Iterable[str]) -> set[str]:
+        wanted = set(ids)
+        self.remove(wanted)
         with self._request("delete") as memory:
-            removed = set(ids) & memory.documents.keys()
+            removed = wanted & memory.documents.keys()
             for id_ in removed:
                 memory.write(id_, None)
-                memory.failures.pop(id_, None)
-                self._own_writes += 1
-        self.refresh()
+            self._own_writes += len(removed)
+        self.make_visible()
         return removed
 
-    def members(self, group: str) -> list[Record]:
-        members = (r for r in self._visible("members") if r.decision.group == group)
-        return sorted(members, key=lambda r: r.order)
-
-    def story(self, story: str) -> list[Record]:
-        members = (r for r in self._visible("story") if r.decision.story == story)
-        return sorted(members, key=lambda r: r.order)
-
-    def changed_since(self, moment: datetime) -> set[str]:
-        low = microseconds(moment)
+    def changed_ids(self, since: datetime | None = None) -> set[str]:
+        low = 0 if since is None else microseconds(since)
         with self._request("changed") as memory:
-            return {id_ for id_, changed in memory.changed.items() if changed >= low}
+            return {id_ for id_ in memory.visible.records if memory.changed[id_] >= low}
 
-    def _visible(self, name: str) -> list[Record]:
-        with self._request(name) as memory:
-            return list(memory.visible.records.values())
+    def scan(self, since: datetime | None = None) -> Iterator[list[Record]]:
+        return scan_pages(self, since)
 
-    # --- constraints and quarantine --------------------------------------------------------------
+    def scan_by_time(self, clock: Clock, low: int) -> Iterator[list[Record]]:
+        return iter(list(self._embedded.documents.scan_by_time(clock, low)))
 
-    @property
-    def corrections(self) -> Corrections:
-        with self._memory.lock:
-            self._constraints_read = self._memory.constraints_version
-            return self._memory.constraints
+    def latest(self, clock: Clock) -> int | None:
+        return self._embedded.documents.latest(clock)
 
-    def correct(self, said: Corrections) -> bool:
+    def members(self, value: str, by: By = "group") -> list[Record]:
+        with self._request("members") as memory:
+            records = memory.visible.records.values()
+            members = [r for r in records if getattr(r.decision, by) == value]
+        return sorted(members, key=lambda r: r.order)
+
+    def ids_in(self, by: By, values: Sequence[str], since: int | None = None) -> dict[str, str]:
+        return self._embedded.documents.ids_in(by, values, since)
+
+    # --- ConstraintStore and Quarantine ----------------------------------------------------------
+
+    def recent(self) -> Constraints:
+        return self._memory.constraints.value
+
+    def read(self) -> Versioned[Constraints]:
+        return self._memory.constraints
+
+    def replace(self, new: Constraints, expected: int) -> bool:
         with self._request("constraints") as memory:
-            if memory.constraints_version != self._constraints_read:
+            if memory.constraints.version != expected:
                 return False
-            memory.constraints = said
-            memory.constraints_version += 1
-            self._constraints_read = memory.constraints_version
+            memory.constraints = Versioned(new, expected + 1)
         return True
 
-    def quarantine(self, failures: Sequence[Failure]) -> None:
+    def add(self, failures: Sequence[Failure]) -> None:
         with self._request("quarantine") as memory:
             memory.failures |= {failure.id: failure for failure in failures}
+            memory.generation += 1
 
-    def quarantined(self) -> list[Failure]:
+    def entries(self) -> list[Failure]:
         return list(self._memory.failures.values())
 
-    def release(self, ids: Iterable[str]) -> None:
+    def remove(self, ids: Iterable[str]) -> None:
         for id_ in ids:
-            self._memory.failures.pop(id_, None)
+            if self._memory.failures.pop(id_, None):
+                self._memory.generation += 1
 
-    # --- questions answered by SQLite ------------------------------------------------------------
+    # --- SearchIndex and Maintenance -------------------------------------------------------------
 
     @property
     def _embedded(self) -> SQLiteStore:
-        """An embedded store that holds the visible records."""
+        """An embedded SQLite store that holds the visible records."""
         with self._request("search") as memory:
-            if self._view is None or self._view[0] != memory.refreshes:
+            if self._view is None or self._view[0] != memory.generation:
                 self.close()
-                view = SQLiteStore(":memory:", self.settings)
-                view.put_many(list(memory.visible.records.values()))
-                self._view = memory.refreshes, view
+                self._view = memory.generation, SQLiteStore(":memory:", self.settings)
+                self._view[1].documents.put(list(memory.visible.records.values()))
+                self._view[1].quarantine.add(list(memory.failures.values()))
             return self._view[1]
 
     @property
-    def finder(self) -> SQLiteSearch:
-        return self._embedded.finder
+    def search(self) -> SQLiteSearch:
+        return self._embedded.search
 
-    def search(
-        self, query: str, *, fold: Fold = "group", size: int = 10, offset: int = 0
-    ) -> SearchResult:
-        return self._embedded.search(query, fold=fold, size=size, offset=offset)
+    @property
+    def maintenance(self) -> MemoryMaintenance:
+        view = self._embedded
+        return MemoryMaintenance(view.database, view.documents, self._memory, self.settings)
 
-    def topical(self, asked: Asked) -> list[Found]:
-        return self._embedded.topical(asked)
 
-    def in_order(self, clock: Clock, low: int) -> Iterator[list[Record]]:
-        return iter(list(self._embedded.in_order(clock, low)))
+@dataclass(frozen=True, slots=True)
+class MemoryMaintenance(SQLiteMaintenance):
+    """Reads a copy of the visible records, as of the moment the attribute was read."""
 
-    def latest(self, clock: Clock) -> int | None:
-        return self._embedded.latest(clock)
+    memory: MemoryData
+    settings: Settings
 
-    def groups(self, *, smallest: int = 2, size: int = 50) -> list[tuple[str, int]]:
-        return self._embedded.groups(smallest=smallest, size=size)
+    def key_backfill(self, method: str, size: int, reader: HitReader | None) -> NoReturn:
+        raise StoreError(
+            "the store in memory takes no further method: keys would be added to a copy of it; "
+            "index the articles again with the new settings"
+        )
 
-    def aged(self, before: int, leading: By | None, *, keyed: bool) -> Iterator[list[str]]:
-        return iter(list(self._embedded.aged(before, leading, keyed=keyed)))
-
-    def gathered(self, by: By, values: Sequence[str], since: int | None = None) -> dict[str, str]:
-        return self._embedded.gathered(by, values, since)
-
-    def stats(self) -> dict[str, Any]:
-        return {**self._embedded.stats(), "quarantine": len(self._memory.failures)}
-
-    def hot_keys(self, above: int) -> dict[str, int]:
-        return self._embedded.hot_keys(above)
-
-    def check(self) -> list[str]:
-        return self._embedded.check()
-
-    def misplaced(self) -> set[str]:
-        return self._embedded.misplaced()
+    def record_settings(self) -> None:
+        self.memory.settings = self.settings

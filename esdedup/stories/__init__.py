@@ -1,1 +1,1 @@
-"""What is asked about stories: similar news, time lines, events, explanations, text reuse."""
+"""Stories: similar news, time lines, events, explanations, text reuse."""

@@ -8,120 +8,114 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Annotated
 
-from esdedup.clustering.reconcile import Questions
-from esdedup.matching.constraints import NOTHING_SAID, Corrections
+from esdedup.clustering.reconcile import QueryBuilder
+from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
 from esdedup.matching.verify import verify
 from esdedup.methods import METHODS
-from esdedup.model import JSON, Evidence
+from esdedup.model import Decision, Evidence
+from esdedup.model.json_form import JsonField, Result, in_json
 from esdedup.settings import Settings
 from esdedup.stores import Record
-from esdedup.stories.diff import MAX_WORDS, Span, align
+from esdedup.stories.articles import entities_of
+from esdedup.stories.diff import Span, align
 from esdedup.text.batch import signed_text
 
-__all__ = [
-    "MAX_WORDS",
-    "Explanation",
-    "Measured",
-    "RunnerUp",
-    "SharedKeys",
-    "Span",
-    "align",
-    "explain",
-]
+# The key of an entry of an explanation, not a part of it.
+_Method = Annotated[str, JsonField(hidden=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class SharedKeys:
+class SharedKeys(Result):
     """How many keys of one method two documents share, and how many make a candidate."""
 
-    method: str
+    method: _Method
     shared: int
     needed: int
     of: int
 
     @property
-    def enough(self) -> bool:
+    def is_enough(self) -> bool:
         return self.shared >= self.needed
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What one method measures of two documents, whoever decided; `says` has it in words."""
+class Measured(Result):
+    """What one method measures of two documents; `says` has it in words."""
 
-    method: str
+    method: _Method
     value: float
     is_copy: bool
     says: str
 
-    def to_json(self) -> JSON:
-        return {"value": self.value, "is_copy": self.is_copy, "says": self.says}
-
 
 @dataclass(frozen=True, slots=True)
-class RunnerUp:
+class RunnerUp(Result):
     """Another article that the new one was compared with, and why it lost."""
 
     other: str
     evidence: Evidence
     why: str
 
-    def to_json(self) -> JSON:
-        return {"other": self.other, "why": self.why, "evidence": self.evidence.to_json()}
+
+def _id(record: Record) -> str:
+    return record.document.id
+
+
+def _keys_by_method(keys: tuple[SharedKeys, ...]) -> dict[str, SharedKeys]:
+    return {one.method: one for one in keys}
+
+
+def _measures_by_method(measures: tuple[Measured, ...]) -> dict[str, Measured]:
+    return {one.method: one for one in measures}
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Result):
     """Two stored documents, the earlier one first, and everything that decides about them."""
 
-    old: Record
-    new: Record
-    keys: tuple[SharedKeys, ...]
+    old: Annotated[Record, JsonField(convert=_id)]
+    new: Annotated[Record, JsonField(convert=_id)]
+    keys: Annotated[tuple[SharedKeys, ...], JsonField(convert=_keys_by_method)]
     evidence: Evidence
     rule: str
     spans: tuple[Span, ...]
-    cut: bool = False  # the texts are longer than what `spans` compares
-    measures: tuple[Measured, ...] = ()
-    names: tuple[str, ...] = ()  # named entities that both have
+    cut: Annotated[
+        bool, JsonField(description="The texts are longer than what `spans` compares.")
+    ] = False
+    measures: Annotated[tuple[Measured, ...], JsonField(convert=_measures_by_method)] = ()
+    names: Annotated[tuple[str, ...], JsonField(description="Named entities that both have.")] = ()
     runner_up: RunnerUp | None = None
 
-    def to_json(self) -> JSON:
-        return {
-            "old": self.old.document.id,
-            "new": self.new.document.id,
-            "decision": self.new.decision.to_json(),
-            "keys": {
-                k.method: {"shared": k.shared, "needed": k.needed, "of": k.of} for k in self.keys
-            },
-            "evidence": self.evidence.to_json(),
-            "rule": self.rule,
-            "measures": {m.method: m.to_json() for m in self.measures},
-            "names": list(self.names),
-            "runner_up": self.runner_up.to_json() if self.runner_up else None,
-            "spans": [span.to_json() for span in self.spans],
-            "cut": self.cut,
-        }
+    @property
+    @in_json()
+    def decision(self) -> Decision:
+        """What was decided about the later document."""
+        return self.new.decision
 
 
 def explain(
-    one: Record, other: Record, settings: Settings, corrections: Corrections = NOTHING_SAID
+    one: Record, other: Record, settings: Settings, constraints: Constraints = NO_CONSTRAINTS
 ) -> Explanation:
-    """What the settings, and people before them, say about two stored documents, whatever was
-    decided before."""
+    """Compare two stored documents by the settings and by the constraints of people.
+
+    The stored decision plays no part in it.
+    """
     old, new = sorted((one, other), key=lambda record: record.order)
-    keys = shared_keys(old, new, settings)
+    keys = count_shared_keys(old, new, settings)
     evidence = verify(
         old.document.id,
         old.signature,
         new.signature,
         settings,
-        found_by={k.method: k.shared for k in keys if k.enough},
+        found_by={k.method: k.shared for k in keys if k.is_enough},
     )
     texts = [signed_text(record.document, settings) for record in (old, new)]
     spans, cut = align(*texts)
-    rule = rule_applied(old, new, keys, evidence, settings)
-    if word := corrections.word_on(old.document.id, new.document.id):
-        rule = f"{word}, by a person; without that {rule}"
+    rule = describe_rule(old, new, keys, evidence, settings)
+    if constraint := constraints.describe_pair(old.document.id, new.document.id):
+        rule = f"{constraint}, by a person; without that {rule}"
     return Explanation(
         old,
         new,
@@ -130,20 +124,20 @@ def explain(
         rule,
         spans,
         cut,
-        measures=measured(old, new, settings),
-        names=_names(old, new) if "entities" in settings.methods else (),
-        runner_up=_runner_up(old, new),
+        measures=measure_by_method(old, new, settings),
+        names=_find_shared_names(old, new) if "entities" in settings.methods else (),
+        runner_up=_find_runner_up(old, new),
     )
 
 
-def shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:
-    """The collisions, for every method that signed both documents."""
-    mine, others = Questions.of(settings).keys(new.signature), old.signature.keys
+def count_shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:
+    """Shared keys, for every method that signed both documents."""
+    mine, others = QueryBuilder.of(settings).keys(new.signature), old.signature.keys
     return tuple(
         SharedKeys(
             method,
             len(set(mine[method]) & set(others[method])),
-            METHODS[method].needed(settings),
+            METHODS[method].min_shared_keys(settings),
             len(mine[method]),
         )
         for method in mine
@@ -151,22 +145,22 @@ def shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKey
     )
 
 
-def rule_applied(
+def describe_rule(
     old: Record, new: Record, keys: Sequence[SharedKeys], evidence: Evidence, settings: Settings
 ) -> str:
     """The rule that decided about this pair, as a sentence with its numbers."""
     for record in (old, new):
         if record.decision.role == "unprocessed":
             return f"{record.document.id} could not be processed: it counts as an original"
-    if not any(k.enough for k in keys):
-        return f"not compared: {_too_few(keys)}"
-    return f"{evidence.verdict}: {_reason(old, new, evidence, settings)}"
+    if not any(k.is_enough for k in keys):
+        return f"not compared: {_describe_too_few(keys)}"
+    return f"{evidence.verdict}: {_describe_reason(old, new, evidence, settings)}"
 
 
 _CHANGED = {"numbers": "counts", "names": "names"}
 
 
-def _reason(old: Record, new: Record, evidence: Evidence, settings: Settings) -> str:
+def _describe_reason(old: Record, new: Record, evidence: Evidence, settings: Settings) -> str:
     if evidence.measure == "exact":
         same = "the same" if evidence.verdict == "duplicate" else "not the same"
         return f"too short for shingles, and {same} word for word"
@@ -191,7 +185,7 @@ def _reason(old: Record, new: Record, evidence: Evidence, settings: Settings) ->
     return f"{above}, and no count or name changed" if settings.number_check else above
 
 
-def _too_few(keys: Sequence[SharedKeys]) -> str:
+def _describe_too_few(keys: Sequence[SharedKeys]) -> str:
     if not keys:
         return "no method signed both"
     return ", ".join(f"{k.shared} {k.method} keys shared and {k.needed} needed" for k in keys)
@@ -200,40 +194,40 @@ def _too_few(keys: Sequence[SharedKeys]) -> str:
 # --- by every method that is on -----------------------------------------------------------------
 
 
-def measured(old: Record, new: Record, settings: Settings) -> tuple[Measured, ...]:
+def measure_by_method(old: Record, new: Record, settings: Settings) -> tuple[Measured, ...]:
     """What each method that signed both says by itself."""
     out = []
     for name in settings.methods:
         a, b = old.signature, new.signature
-        judge = METHODS.get(name)
-        if judge is None or name not in a.keys or name not in b.keys:
+        method = METHODS.get(name)
+        if method is None or name not in a.keys or name not in b.keys:
             continue
-        if name in a.kept and name in b.kept:
-            value = float(judge.compare_kept(a.kept[name], b.kept[name], settings))
+        if name in a.query_seed and name in b.query_seed:
+            value = float(method.compare_seeds(a.query_seed[name], b.query_seed[name], settings))
         else:
-            value = float(judge.compare(a.keys[name], b.keys[name], settings))
-        is_copy = bool(judge.matches(value, settings))
-        out.append(Measured(name, value, is_copy, _describe(judge, value, is_copy, settings)))
+            value = float(method.compare(a.keys[name], b.keys[name], settings))
+        is_copy = bool(method.matches(value, settings))
+        out.append(
+            Measured(name, value, is_copy, _describe_measure(method, value, is_copy, settings))
+        )
     return tuple(out)
 
 
-def _describe(judge: ModuleType, value: float, is_copy: bool, settings: Settings) -> str:
-    if hasattr(judge, "describe"):
-        return str(judge.describe(value, is_copy, settings))
+def _describe_measure(method: ModuleType, value: float, is_copy: bool, settings: Settings) -> str:
+    if hasattr(method, "describe"):
+        return str(method.describe(value, is_copy, settings))
     return f"{value:.3f}: {'a copy' if is_copy else 'no copy'} by itself"
 
 
-def _names(old: Record, new: Record) -> tuple[str, ...]:
-    from esdedup.stories.similar import entities_of
-
+def _find_shared_names(old: Record, new: Record) -> tuple[str, ...]:
     there = entities_of(old.document)
     return tuple(name for key, name in entities_of(new.document).items() if key in there)
 
 
-# --- who lost ------------------------------------------------------------------------------------
+# --- the runner-up -------------------------------------------------------------------------------
 
 
-def _runner_up(old: Record, new: Record) -> RunnerUp | None:
+def _find_runner_up(old: Record, new: Record) -> RunnerUp | None:
     """The best of the others that were compared when the new article was decided."""
     chosen, *others = new.decision.evidence or (None,)
     others = [e for e in others if e is not None and e.other != old.document.id]
@@ -241,13 +235,13 @@ def _runner_up(old: Record, new: Record) -> RunnerUp | None:
         return None
     linked = new.decision.role in ("duplicate", "update")
     best = others[0]
-    why = _why_lost(chosen, best) if linked else _why_none(best)
+    why = _explain_loss(chosen, best) if linked else _explain_no_match(best)
     return RunnerUp(best.other, best, why)
 
 
-def _why_lost(chosen: Evidence, other: Evidence) -> str:
+def _explain_loss(chosen: Evidence, other: Evidence) -> str:
     if other.verdict == "different":
-        return _why_none(other)
+        return _explain_no_match(other)
     if chosen.verdict == "duplicate" and other.verdict == "update":
         return "it would have made an update, and a copy goes before an update"
     if chosen.verdict == other.verdict == "update":
@@ -263,7 +257,7 @@ def _why_lost(chosen: Evidence, other: Evidence) -> str:
     return "it is closer, and the other matches speak for the story of the chosen one"
 
 
-def _why_none(other: Evidence) -> str:
+def _explain_no_match(other: Evidence) -> str:
     limit = other.thresholds.get("min_overlap")
     above = f", and more than {limit:g} is needed" if limit is not None else ""
     return f"its {other.measure} of {other.overlap:.3f} makes no copy{above}"

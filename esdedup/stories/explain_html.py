@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from esdedup.model import Document, iso
+from esdedup.model import iso
 from esdedup.stores import Record
 from esdedup.stories.diff import Span
 from esdedup.stories.explain import Explanation
@@ -28,9 +28,9 @@ ins, del { text-decoration: none; } del { text-decoration: line-through; }
 """
 
 
-def page(explanation: Explanation) -> str:
+def render_page(explanation: Explanation) -> str:
     """The whole page."""
-    title = _escaped(explanation.rule)
+    title = _escape(explanation.rule)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -40,36 +40,34 @@ def page(explanation: Explanation) -> str:
         "style-src 'unsafe-inline'\">",
         f"<title>{title}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{title}</h1>",
-        *(_article(n, r.document, r.decision.role) for n, r in _both(explanation)),
+        _render_article("old", explanation.old),
+        _render_article("new", explanation.new),
         "<h2>Measures</h2>",
-        _table(_measures(explanation)),
-        *_numbers(explanation),
-        *_runner_up(explanation),
+        _render_table(_list_measures(explanation)),
+        *_render_numbers(explanation),
+        *_render_runner_up(explanation),
         "<h2>Both texts, word by word</h2>",
         '<p class="legend"><span class="equal">in both</span> · <del>only in the old one</del> · '
         '<ins>only in the new one</ins> · <span class="moved">moved</span></p>',
-        f'<div class="text" dir="auto">{"".join(map(_span, explanation.spans))}</div>',
+        f'<div class="text" dir="auto">{"".join(map(_render_span, explanation.spans))}</div>',
     ]
     if explanation.cut:
         parts.append('<p class="meta">Longer texts are compared up to here.</p>')
     return "\n".join([*parts, "</body></html>", ""])
 
 
-def _both(explanation: Explanation) -> list[tuple[str, Record]]:
-    return [("old", explanation.old), ("new", explanation.new)]
-
-
-def _article(name: str, document: Document, role: str) -> str:
+def _render_article(name: str, record: Record) -> str:
+    document, role = record.document, record.decision.role
     published = iso(document.published) if document.published else "no date"
     about = " · ".join(
-        _escaped(value) for value in (name, role, document.source or "no source", published)
+        _escape(value) for value in (name, role, document.source or "no source", published)
     )
-    headline = _escaped(document.title or document.text[:120] or document.id)
-    details = f'<span class="meta">{about}<br>{_escaped(document.id)}</span>'
+    headline = _escape(document.title or document.text[:120] or document.id)
+    details = f'<span class="meta">{about}<br>{_escape(document.id)}</span>'
     return f"<p><b>{headline}</b><br>{details}</p>"
 
 
-def _measures(explanation: Explanation) -> Iterable[tuple[str, str, str]]:
+def _list_measures(explanation: Explanation) -> Iterable[tuple[str, str, str]]:
     for keys in explanation.keys:
         yield f"{keys.method} keys shared", f"{keys.shared} of {keys.of}", f"at least {keys.needed}"
     evidence = explanation.evidence
@@ -84,39 +82,39 @@ def _measures(explanation: Explanation) -> Iterable[tuple[str, str, str]]:
         yield "names in both", ", ".join(explanation.names), ""
 
 
-def _table(rows: Iterable[tuple[str, ...]]) -> str:
+def _render_table(rows: Iterable[tuple[str, ...]]) -> str:
     lines = ["<tr><th>measure</th><th>value</th><th>threshold</th></tr>"]
-    lines += [f"<tr>{''.join(f'<td>{_escaped(cell)}</td>' for cell in row)}</tr>" for row in rows]
+    lines += [f"<tr>{''.join(f'<td>{_escape(cell)}</td>' for cell in row)}</tr>" for row in rows]
     return f"<table>{''.join(lines)}</table>"
 
 
-def _numbers(explanation: Explanation) -> list[str]:
+def _render_numbers(explanation: Explanation) -> list[str]:
     changes = explanation.evidence.numbers
     if not changes:
         return []
-    lines = "".join(f"<li>{_escaped(str(change))}</li>" for change in changes)
+    lines = "".join(f"<li>{_escape(str(change))}</li>" for change in changes)
     return ["<h2>Counts that changed</h2>", f"<ul>{lines}</ul>"]
 
 
-def _runner_up(explanation: Explanation) -> list[str]:
+def _render_runner_up(explanation: Explanation) -> list[str]:
     runner_up = explanation.runner_up
     if runner_up is None:
         return []
-    lost = f"{_escaped(runner_up.other)}: {_escaped(runner_up.why)}"
+    lost = f"{_escape(runner_up.other)}: {_escape(runner_up.why)}"
     return ["<h2>Runner-up</h2>", f"<p>{lost}</p>"]
 
 
-def _span(span: Span) -> str:
+def _render_span(span: Span) -> str:
     if span.kind == "equal":
-        return f'<span class="equal">{_escaped(span.new)}</span>'
+        return f'<span class="equal">{_escape(span.new)}</span>'
     if span.kind == "moved":
-        return f'<span class="moved">{_escaped(span.new)}</span>'
-    old = f"<del>{_escaped(span.old)}</del>" if span.old else ""
-    new = f"<ins>{_escaped(span.new)}</ins>" if span.new else ""
+        return f'<span class="moved">{_escape(span.new)}</span>'
+    old = f"<del>{_escape(span.old)}</del>" if span.old else ""
+    new = f"<ins>{_escape(span.new)}</ins>" if span.new else ""
     return old + (" " if old and new and not span.old[-1:].isspace() else "") + new
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Also what HTML cannot hold at all: controls, and characters that turn the text around."""
     shown = "".join(
         "\N{REPLACEMENT CHARACTER}"

@@ -1,8 +1,8 @@
-"""Who copied what, how much, where: passages that two texts share, found in a whole archive.
+"""Text reuse: passages that two texts share, found in a whole archive.
 
-Windows of sentence lengths find a passage wherever it stands (paper 003), the other methods find
-texts that are alike as wholes; the words themselves verify. `links` asks for every article of a
-store what `copies` asks for one text: the implicit links of section 4.3.
+Windows of sentence lengths find a passage wherever it stands (paper 003). The other methods find
+texts that are similar as wholes. The words themselves verify both. `copies` searches for one text,
+`links` for every article of a store: the implicit links of section 4.3.
 """
 
 from __future__ import annotations
@@ -12,35 +12,38 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from typing import Annotated
 
 import numpy as np
 
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.methods import METHODS, lengths
-from esdedup.methods.lengths import runs
+from esdedup.methods.lengths import find_equal_runs
 from esdedup.model import JSON, Document, Failure, Order
+from esdedup.model.batching import batched
+from esdedup.model.json_form import JsonField, Result, Rounded, in_json
+from esdedup.model.results import MentionedDocument, id_of_document
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Record, Store
+from esdedup.stores import CandidateQuery, Record, Store
 from esdedup.text.batch import signed_text
 from esdedup.text.sentences import split
 from esdedup.text.tokens import code_points, fold, word_edges
 
-# Equal words in a row that a passage grows from: fewer are phrases of the trade.
+# Equal words in a row that a passage grows from: fewer are common phrases.
 _SEED = 6
 # Runs with at most this many other words between them are one passage with a change in it.
 _GAP = 4
 # A passage has at least this many equal words: a sentence, not a quotation of a title.
 _LEAST = 12
-# Windows asked for in one request, and how many the next one asks for again, so that no t windows
-# in a row are cut apart.
-_ASKED = 800
+# Windows of one query. The next query repeats some, so that no t windows in a row are separated.
+_WINDOWS_PER_QUERY = 800
 # After everything that is stored; far below the largest number that a store holds.
 _END: Order = (1 << 61, "")
-_MANY = 200
+_ARTICLES_PER_QUERY = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class SharedPassage(Result):
     """A passage that two texts share: from and to which character of each, and how many words.
 
     `words` counts those that are equal; a changed word inside belongs to the passage, not to them.
@@ -50,67 +53,44 @@ class Passage:
     there: tuple[int, int]
     words: int
 
-    def to_json(self) -> JSON:
-        return {"here": list(self.here), "there": list(self.there), "words": self.words}
-
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """What two texts have in common, and which share of the words of each that is."""
+class Shared(Result):
+    """The passages of two texts, and their share of the words of each."""
 
-    passages: tuple[Passage, ...]
-    of_here: float
-    of_there: float
+    passages: tuple[SharedPassage, ...]
+    of_here: Rounded
+    of_there: Rounded
 
     @property
+    @in_json()
     def words(self) -> int:
         return sum(passage.words for passage in self.passages)
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(Result):
     """A stored article that shares passages with a text. Offsets are those of both bodies."""
 
-    document: Document
+    document: MentionedDocument
     found_by: Mapping[str, int]
-    shared: Shared
-
-    def to_json(self) -> JSON:
-        document = self.document
-        return {
-            "id": document.id,
-            "title": document.title,
-            "url": document.url,
-            "source": document.source,
-            "found_by": dict(self.found_by),
-            "words": self.shared.words,
-            "of_here": round(self.shared.of_here, 4),
-            "of_there": round(self.shared.of_there, 4),
-            "passages": [passage.to_json() for passage in self.shared.passages],
-        }
+    shared: Annotated[Shared, JsonField(flat=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A text and everything found of it, most words first."""
+class TextReuse(Result):
+    """A text and the articles that share passages with it, most words first."""
 
-    document: Document
+    document: Annotated[Document, JsonField("id", convert=id_of_document)]
     sentences: int
     copies: tuple[Copy, ...]
-
-    def to_json(self) -> JSON:
-        return {
-            "id": self.document.id,
-            "sentences": self.sentences,
-            "copies": [copy.to_json() for copy in self.copies],
-        }
 
 
 # --- two texts ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextWords:
     """The words of a text, folded, where each stands, and every run of `_SEED` of them."""
 
     words: Sequence[str]
@@ -119,7 +99,7 @@ class Words:
     runs: Sequence[tuple[str, ...]]
 
     @classmethod
-    def of(cls, text: str) -> Words:
+    def of(cls, text: str) -> TextWords:
         starts, ends = word_edges(code_points(f"\n{text}\n"))
         places = list(zip((starts - 1).tolist(), (ends - 1).tolist(), strict=True))
         folded = [fold(text[start:end]) for start, end in places]
@@ -127,22 +107,22 @@ class Words:
         return cls(folded, [start for start, _ in places], [end for _, end in places], seeds)
 
 
-def shared(here: Words, there: Words) -> Shared:
+def find_passages(here: TextWords, there: TextWords) -> Shared:
     """The passages of two texts, in the order of the first; linear in their lengths."""
-    equal = [(r.a, r.b, r.windows + _SEED - 1) for r in runs(here.runs, there.runs)]
-    kept = [group for group in _joined(equal) if _count(group) >= _LEAST]
-    passages = tuple(_passage(group, here, there) for group in kept)
-    flat = [run for group in kept for run in group]
-    of_here = _covered([(a, a + n) for a, _, n in flat], len(here.words))
-    of_there = _covered([(b, b + n) for _, b, n in flat], len(there.words))
+    equal = [(r.a, r.b, r.windows + _SEED - 1) for r in find_equal_runs(here.runs, there.runs)]
+    long = [group for group in _join_runs(equal) if _count_words(group) >= _LEAST]
+    passages = tuple(_as_passage(group, here, there) for group in long)
+    flat = [run for group in long for run in group]
+    of_here = _covered_share([(a, a + n) for a, _, n in flat], len(here.words))
+    of_there = _covered_share([(b, b + n) for _, b, n in flat], len(there.words))
     return Shared(passages, of_here, of_there)
 
 
 _Run = tuple[int, int, int]
 
 
-def _joined(equal: Iterable[_Run]) -> Iterator[list[_Run]]:
-    """Runs that follow each other closely in both texts, together."""
+def _join_runs(equal: Iterable[_Run]) -> Iterator[list[_Run]]:
+    """Groups of runs that follow each other closely in both texts."""
     group: list[_Run] = []
     for a, b, n in equal:
         if group:
@@ -156,21 +136,21 @@ def _joined(equal: Iterable[_Run]) -> Iterator[list[_Run]]:
         yield group
 
 
-def _count(group: Sequence[_Run]) -> int:
+def _count_words(group: Sequence[_Run]) -> int:
     """Words of the first text in any of the runs, which may overlap."""
     return len({i for a, _, n in group for i in range(a, a + n)})
 
 
-def _passage(group: Sequence[_Run], here: Words, there: Words) -> Passage:
+def _as_passage(group: Sequence[_Run], here: TextWords, there: TextWords) -> SharedPassage:
     end_a, end_b = max(a + n for a, _, n in group), max(b + n for _, b, n in group)
-    return Passage(
+    return SharedPassage(
         (here.starts[group[0][0]], here.ends[end_a - 1]),
         (there.starts[group[0][1]], there.ends[end_b - 1]),
-        _count(group),
+        _count_words(group),
     )
 
 
-def _covered(places: Sequence[tuple[int, int]], words: int) -> float:
+def _covered_share(places: Sequence[tuple[int, int]], words: int) -> float:
     inside = np.zeros(words, np.bool_)
     for start, end in places:
         inside[start:end] = True
@@ -180,24 +160,28 @@ def _covered(places: Sequence[tuple[int, int]], words: int) -> float:
 # --- an archive --------------------------------------------------------------------------------
 
 
-def copies(document: Document, store: Store) -> Checked | Failure:
-    """What of a text is in the archive, and what of the archive is in the text."""
+def find_text_reuse(document: Document, store: Store) -> TextReuse | Failure:
+    """The stored articles that share passages with a text."""
     (item,) = prepare([document], store.settings)
     if isinstance(item, Failure):
         return item
     document = item.document
-    store.begin()
-    (found,) = _found([(item, _END)], store)
-    records = _with_groups(found, store)
-    own = Words.of(document.text)
+    store.concurrency.snapshot()
+    (found,) = _find_candidates([(item, _END)], store)
+    records = _add_group_members(found, store)
+    own = TextWords.of(document.text)
     verified = [
-        Copy(record.document, found.get(id_, {}), shared(own, Words.of(record.document.text)))
+        Copy(
+            record.document,
+            found.get(id_, {}),
+            find_passages(own, TextWords.of(record.document.text)),
+        )
         for id_, record in records.items()
         if id_ != document.id
     ]
     verified.sort(key=lambda copy: (-copy.shared.words, copy.document.id))
     sentences = split([signed_text(document, store.settings)]).count(0)
-    return Checked(document, sentences, tuple(copy for copy in verified if copy.shared.passages))
+    return TextReuse(document, sentences, tuple(copy for copy in verified if copy.shared.passages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,29 +205,33 @@ class Edge:
         }
 
 
-def links(store: Store) -> Iterator[Edge]:
+def find_links(store: Store) -> Iterator[Edge]:
     """All links of a store, article by article in the order of ids."""
-    store.begin()
-    ids = sorted(store.changed_since(datetime.fromtimestamp(0, UTC)))
-    for start in range(0, len(ids), _MANY):
-        part = store.get_many(ids[start : start + _MANY])
+    store.concurrency.snapshot()
+    ids = sorted(store.documents.changed_ids(datetime.fromtimestamp(0, UTC)))
+    for some in batched(ids, _ARTICLES_PER_QUERY):
+        part = store.documents.get(some)
         records = [part[id_] for id_ in sorted(part)]
         items = [(Signed(r.document, r.signature), r.order) for r in records]
-        found = _found(items, store)
-        others = store.get_many({id_ for own in found for id_ in own} - set(part)) | part
-        words = cache(lambda id_, records=others: Words.of(records[id_].document.text))
+        found = _find_candidates(items, store)
+        others = store.documents.get({id_ for own in found for id_ in own} - set(part)) | part
+        words = cache(lambda id_, records=others: TextWords.of(records[id_].document.text))
         for record, own in zip(records, found, strict=True):
             id_ = record.document.id
-            edges = (Edge(id_, other, shared(words(id_), words(other))) for other in sorted(own))
+            edges = (
+                Edge(id_, other, find_passages(words(id_), words(other))) for other in sorted(own)
+            )
             yield from (edge for edge in edges if edge.shared.passages)
 
 
-def _found(items: Sequence[tuple[Signed, Order]], store: Store) -> list[dict[str, Counter[str]]]:
-    """For each item the ids of earlier articles that share keys, and how many by method."""
-    probes = [list(_probes(item, order, store.settings)) for item, order in items]
-    answers = iter(store.candidates_many([probe for own in probes for probe in own]))
+def _find_candidates(
+    items: Sequence[tuple[Signed, Order]], store: Store
+) -> list[dict[str, Counter[str]]]:
+    """For each item the ids of earlier articles that share keys, with their number by method."""
+    queries = [list(_make_queries(item, order, store.settings)) for item, order in items]
+    answers = iter(store.candidates.find([query for own in queries for query in own]))
     out = []
-    for own in probes:
+    for own in queries:
         found: dict[str, Counter[str]] = {}
         for _ in own:
             for candidate in next(answers):
@@ -252,25 +240,26 @@ def _found(items: Sequence[tuple[Signed, Order]], store: Store) -> list[dict[str
     return out
 
 
-def _probes(item: Signed, order: Order, settings: Settings) -> Iterator[Probe]:
-    """One question for texts alike as wholes, then one for each stretch of windows."""
+def _make_queries(item: Signed, order: Order, settings: Settings) -> Iterator[CandidateQuery]:
+    """One query for texts that are similar as wholes, then one for each part of the windows."""
     whole = {m: keys for m, keys in item.signature.keys.items() if m != "lengths"}
-    asked = [whole] if whole else []
+    parts = [whole] if whole else []
     if "lengths" in settings.methods:
         text = signed_text(item.document, settings)
         windows = lengths.all_windows(text, settings)
-        again = settings.min_windows * settings.window_step
-        asked += [
-            {"lengths": windows[i : i + _ASKED + again]} for i in range(0, len(windows), _ASKED)
+        repeated = settings.min_windows * settings.window_step
+        parts += [
+            {"lengths": windows[i : i + _WINDOWS_PER_QUERY + repeated]}
+            for i in range(0, len(windows), _WINDOWS_PER_QUERY)
         ]
-    for keys in asked:
-        needed = {method: METHODS[method].needed(settings) for method in keys}
-        yield Probe(item.document.id, keys, needed, order, attracting_only=False)
+    for keys in parts:
+        min_shared = {method: METHODS[method].min_shared_keys(settings) for method in keys}
+        yield CandidateQuery(item.document.id, keys, min_shared, order, representatives_only=False)
 
 
-def _with_groups(found: Mapping[str, object], store: Store) -> dict[str, Record]:
-    """What was found, and all other members of their groups: copies of copies copied, too."""
-    records = store.get_many(found)
+def _add_group_members(found: Mapping[str, object], store: Store) -> dict[str, Record]:
+    """The articles found and all other members of their groups, which hold the passage as well."""
+    records = store.documents.get(found)
     for group in {record.decision.group for record in records.values()}:
-        records |= {record.document.id: record for record in store.members(group)}
+        records |= {record.document.id: record for record in store.documents.members(group)}
     return records

@@ -11,18 +11,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from esdedup.features.numbers import NumberChange
-from esdedup.model import JSON, Document, Failure, iso
+from esdedup.model import Changes, Document, Failure
+from esdedup.model.json_form import JsonField, Result, Rounded, in_json
+from esdedup.model.results import Mention
 from esdedup.stores import Record, Store
 from esdedup.text.tokens import fold
 
 Kind = Literal["original", "update", "extended", "correction"]
 
-# Where an article says of itself that it corrects another: its headline, beginning or end.
+# Characters at the beginning and the end where an article may state that it corrects another.
 _EDGE = 300
-# What newsrooms write, folded, by its beginning.
+# How corrections of newsrooms begin, folded.
 _CORRECTING = (
     "correction", "corrects", "corrected version", "corrected:", "clarification", "erratum",
     "rectificatif", "correctif", "berichtigung", "korrektur", "berichtigt:", "korrigiert:",
@@ -34,8 +36,8 @@ _LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """One count through the story: 12 -> 17 -> 23 people died."""
+class Counts(Result):
+    """A count as it changed through the story: 12 -> 17 -> 23 people died."""
 
     values: tuple[str, ...]
     context: str
@@ -43,129 +45,87 @@ class Counts:
     def __str__(self) -> str:
         return f"{' -> '.join(self.values)} {self.context}".rstrip()
 
-    def to_json(self) -> JSON:
-        return {"values": list(self.values), "context": self.context}
-
 
 @dataclass(frozen=True, slots=True)
-class Mention:
-    """An article in few words."""
-
-    id: str
-    title: str
-    source: str | None
-    url: str | None
-    published: str | None
-
-    @classmethod
-    def of(cls, document: Document) -> Mention:
-        published = iso(document.published) if document.published else None
-        return cls(document.id, document.title, document.source, document.url, published)
-
-    def to_json(self) -> JSON:
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
+class StoryVersion(Result):
     """The original or an update, what is new in it, and its copies by source."""
 
     kind: Kind
-    article: Mention
-    moment: int
+    article: Annotated[Mention, JsonField(flat=True)]
+    moment: Annotated[int, JsonField(hidden=True)]
     follows: str | None
-    numbers: tuple[NumberChange, ...]
-    copies: tuple[Mention, ...]
-    sources: Mapping[str, int]  # of all copies
-    corrections: tuple[Mention, ...] = ()  # copies that say of themselves that they correct
+    numbers: Changes
+    copies: Annotated[
+        tuple[Mention, ...],
+        JsonField("listed", description="The first 100 copies; /v1/group has all."),
+    ]
+    sources: Annotated[Mapping[str, int], JsonField(description="Of all copies.")]
+    corrections: Annotated[
+        tuple[Mention, ...],
+        JsonField(description="Copies that say of themselves that they correct."),
+    ] = ()
 
     @property
+    @in_json("copies")
     def count(self) -> int:
         return sum(self.sources.values())
 
-    def to_json(self) -> JSON:
-        return {
-            "kind": self.kind,
-            **self.article.to_json(),
-            "follows": self.follows,
-            "numbers": [[c.old, c.new, c.context] for c in self.numbers],
-            "copies": self.count,
-            "sources": dict(self.sources),
-            "listed": [copy.to_json() for copy in self.copies],
-            "corrections": [copy.to_json() for copy in self.corrections],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Result):
     """An article outside the story that holds a part of it."""
 
-    article: Mention
+    article: Annotated[Mention, JsonField(flat=True)]
     words: int
-    of_story: float
-    of_article: float
-
-    def to_json(self) -> JSON:
-        return {
-            **self.article.to_json(),
-            "words": self.words,
-            "of_story": round(self.of_story, 4),
-            "of_article": round(self.of_article, 4),
-        }
+    of_story: Rounded
+    of_article: Rounded
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Story(Result):
     """A story from its first article on."""
 
-    id: str
-    versions: tuple[Version, ...]
+    id: Annotated[str, JsonField("story")]
+    versions: tuple[StoryVersion, ...]
     counts: tuple[Counts, ...]
-    partial: tuple[Partial, ...] | None  # None where the method `lengths` is off
+    partial: Annotated[
+        tuple[Partial, ...] | None,
+        JsonField(description="Null if the method `lengths` is off, which finds them."),
+    ]
 
-    @property
-    def articles(self) -> int:
-        return sum(1 + version.count for version in self.versions)
-
-    def to_json(self) -> JSON:
-        return {
-            "story": self.id,
-            "articles": self.articles,
-            "counts": [counts.to_json() for counts in self.counts],
-            "versions": [version.to_json() for version in self.versions],
-            "partial": None if self.partial is None else [p.to_json() for p in self.partial],
-        }
+    articles: int
 
 
 def story_of(record: Record, store: Store) -> Story:
     """The story that a stored article belongs to."""
     id_ = record.decision.story
-    records = store.story(id_) or [record]
-    versions = _versions(records)
-    return Story(id_, versions, chained(versions), _partial(records, store))
+    records = store.documents.members(id_, "story") or [record]
+    versions = _make_versions(records)
+    articles = sum(1 + version.count for version in versions)
+    return Story(id_, versions, chain_counts(versions), _find_partial(records, store), articles)
 
 
-def _versions(records: Sequence[Record]) -> tuple[Version, ...]:
+def _make_versions(records: Sequence[Record]) -> tuple[StoryVersion, ...]:
     copies: dict[str, list[Record]] = {}
     for record in records:
         if not record.decision.link.canonical:
             copies.setdefault(record.decision.group, []).append(record)
     return tuple(
-        _version(record, copies.get(record.document.id, []))
+        _make_version(record, copies.get(record.document.id, []))
         for record in records
         if record.decision.link.canonical
     )
 
 
-def _version(record: Record, copies: Sequence[Record]) -> Version:
+def _make_version(record: Record, copies: Sequence[Record]) -> StoryVersion:
     decision, document = record.decision, record.document
     evidence = decision.evidence[0] if decision.role == "update" and decision.evidence else None
     kind: Kind = "original"
     if evidence is not None:
         kind = "extended" if evidence.reason == "extended" else "update"
-        kind = "correction" if corrects(document) else kind
+        kind = "correction" if is_correction(document) else kind
     names = Counter(copy.document.source or "no source" for copy in copies)
-    return Version(
+    return StoryVersion(
         kind=kind,
         article=Mention.of(document),
         moment=record.order[0],
@@ -173,18 +133,18 @@ def _version(record: Record, copies: Sequence[Record]) -> Version:
         numbers=evidence.numbers if evidence else (),
         copies=tuple(Mention.of(copy.document) for copy in copies[:_LISTED]),
         sources=dict(sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))),
-        corrections=tuple(Mention.of(c.document) for c in copies if corrects(c.document)),
+        corrections=tuple(Mention.of(c.document) for c in copies if is_correction(c.document)),
     )
 
 
-def corrects(document: Document) -> bool:
-    """Whether an article says of itself that it corrects an earlier one."""
+def is_correction(document: Document) -> bool:
+    """Whether an article states that it corrects an earlier one."""
     edges = (document.title, document.text[:_EDGE], document.text[-_EDGE:])
-    return any(_correcting().search(fold(edge)) for edge in edges)
+    return any(_correction_pattern().search(fold(edge)) for edge in edges)
 
 
 @cache
-def _correcting() -> re.Pattern[str]:
+def _correction_pattern() -> re.Pattern[str]:
     """At the beginning of a line or after a mark, as an editor's note stands."""
     words = "|".join(re.escape(fold(word)) for word in _CORRECTING)
     return re.compile(rf"(?:^|[\n(\[*:.–—-])\s*(?:{words})")
@@ -193,12 +153,12 @@ def _correcting() -> re.Pattern[str]:
 # --- counts through the story ----------------------------------------------------------------
 
 
-def chained(versions: Iterable[Version]) -> tuple[Counts, ...]:
+def chain_counts(versions: Iterable[StoryVersion]) -> tuple[Counts, ...]:
     """Changes that continue each other: the new count of one is the old count of the next."""
     chains: list[tuple[list[str], str]] = []
     for version in versions:
         for change in version.numbers:
-            chain = _continued(chains, change)
+            chain = _find_chain(chains, change)
             if chain is None:
                 chains.append(([change.old, change.new], change.context))
             elif chain[0][-1] != change.new:
@@ -206,10 +166,10 @@ def chained(versions: Iterable[Version]) -> tuple[Counts, ...]:
     return tuple(Counts(tuple(values), context) for values, context in chains)
 
 
-def _continued(
+def _find_chain(
     chains: Sequence[tuple[list[str], str]], change: NumberChange
 ) -> tuple[list[str], str] | None:
-    """The chain of the same thing; a change that two versions tell is one."""
+    """The chain that counts the same thing; a change that two versions report is one change."""
     words = set(change.context.split())
     for chain in reversed(chains):
         values, context = chain
@@ -222,13 +182,13 @@ def _continued(
 # --- parts of it elsewhere -------------------------------------------------------------------
 
 
-def _partial(records: Sequence[Record], store: Store) -> tuple[Partial, ...] | None:
+def _find_partial(records: Sequence[Record], store: Store) -> tuple[Partial, ...] | None:
     if "lengths" not in store.settings.methods or not records:
         return None
-    from esdedup.stories.text_reuse import copies
+    from esdedup.stories.text_reuse import find_text_reuse
 
     own = {record.document.id for record in records}
-    checked = copies(records[0].document, store)
+    checked = find_text_reuse(records[0].document, store)
     if isinstance(checked, Failure):
         return ()
     return tuple(

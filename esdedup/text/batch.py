@@ -1,4 +1,4 @@
-"""What methods sign: a batch of texts, with everything that more than one of them needs."""
+"""A batch of texts to sign, with what several methods need of it, computed once."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from esdedup.model import Document, Hashes32
 from esdedup.settings import Settings
-from esdedup.text.boilerplate import only, outside_boilerplate
+from esdedup.text.boilerplate import outside_boilerplate, select_words
 from esdedup.text.hashing import BASE_MIXED, BASE_POLY31, Hashes, mix
 from esdedup.text.statistics import statistics_of
 from esdedup.text.tokens import Tokens, guess_language, tokenise
-from esdedup.text.words import Terms, is_known, primary, terms
+from esdedup.text.words import Terms, is_known, primary_code, read_terms
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,13 @@ class Batch:
     @cached_property
     def tokens(self) -> Tokens:
         """The words that are signed: all, or those outside the boilerplate of their site."""
-        return self._signed(self._all_tokens)
+        return self._select_signed(self._all_tokens)
 
     @cached_property
     def mixed_tokens(self) -> Tokens:
         """The words of `tokens` by the better base: different words may have the same polynomial
         of base 31, and neither a stem nor a count may depend on it."""
-        return self._signed(self._all_mixed_tokens)
+        return self._select_signed(self._all_mixed_tokens)
 
     @cached_property
     def _all_tokens(self) -> Tokens:
@@ -62,8 +62,8 @@ class Batch:
             self._all_mixed_tokens, self.documents, statistics, self.settings
         )
 
-    def _signed(self, tokens: Tokens) -> Tokens:
-        return tokens if self._signed_words is None else only(tokens, self._signed_words)
+    def _select_signed(self, tokens: Tokens) -> Tokens:
+        return tokens if self._signed_words is None else select_words(tokens, self._signed_words)
 
     @cached_property
     def languages(self) -> list[str | None]:
@@ -76,12 +76,12 @@ class Batch:
         """What a page says of its language where it is one that we know, else guessed."""
         pairs = zip(self.languages, self.texts, strict=True)
         known = (lang if is_known(lang) else guess_language(text) for lang, text in pairs)
-        return [primary(lang) for lang in known]
+        return [primary_code(lang) for lang in known]
 
     @cached_property
     def terms(self) -> Terms:
         """Stems of the words of `tokens`, with their rarity."""
-        return terms(self.mixed_tokens, self.term_languages, statistics_of(self.settings))
+        return read_terms(self.mixed_tokens, self.term_languages, statistics_of(self.settings))
 
     @cached_property
     def ranges(self) -> list[tuple[int, int]]:
@@ -95,7 +95,7 @@ class Batch:
         return polynomial if self.settings.fingerprint == "poly31" else mix(polynomial)
 
     @cached_property
-    def compared(self) -> Hashes32:
+    def compared_hashes(self) -> Hashes32:
         """32 well-mixed bits of each fingerprint: what verification compares."""
         is_mixed = self.settings.fingerprint == "mixed"
         mixed = self.fingerprints if is_mixed else mix(self.fingerprints)

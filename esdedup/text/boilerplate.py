@@ -34,9 +34,9 @@ def is_boilerplate(
 def outside_boilerplate(
     tokens: Tokens, documents: Sequence[Document], statistics: Statistics, settings: Settings
 ) -> NDArray[np.bool_]:
-    """For each word of the batch whether no boilerplate phrase of its site covers it.
+    """Mark the words that no boilerplate phrase of their site covers.
 
-    A text that has nothing else is signed whole.
+    A text that consists of boilerplate is signed whole.
     """
     words = statistics.phrase_words
     hashes = mix(tokens.shingles(words))
@@ -52,8 +52,8 @@ def outside_boilerplate(
     return kept
 
 
-def only(tokens: Tokens, kept: NDArray[np.bool_]) -> Tokens:
-    """The words that are kept, as if the others had never been there."""
+def select_words(tokens: Tokens, kept: NDArray[np.bool_]) -> Tokens:
+    """The words marked in `kept`, as if the others had never been there."""
     before = np.concatenate([[0], np.cumsum(kept)])
     return replace(
         tokens,

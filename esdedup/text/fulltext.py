@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 
-from esdedup.text.tokens import fold
+from esdedup.text.tokens import UNSPACED, fold
 
-# The blocks of `text.UNSPACED` that lie in the first plane, as a character class.
-_UNSPACED = re.compile(
-    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3040-\u312f"
-    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])"
-)
+# A character of a script without spaces; those beyond the first plane stay together.
+_BLOCKS = "".join(f"{chr(low)}-{chr(high)}" for low, high in UNSPACED if high < 0x10000)
+_UNSPACED = re.compile(f"([{_BLOCKS}])")
 _TERM = re.compile(r'"([^"]*)"|(\S+)')
 _WORD = re.compile(r"\w+")
 _SNIPPET_WORDS = 28
 
 
-def searchable(text: str) -> str:
+def fold_for_index(text: str) -> str:
     """What is indexed of a text; SQLite cannot hold null bytes or lone surrogates."""
     folded = fold(text)
     if folded.isascii():
@@ -33,7 +31,7 @@ def match_expression(query: str) -> str:
     """Every word must occur; words in double quotes as a phrase. No other syntax can leak in."""
     terms = []
     for match in _TERM.finditer(query):
-        words = _WORD.findall(searchable(match.group(1) or match.group(2) or ""))
+        words = _WORD.findall(fold_for_index(match.group(1) or match.group(2) or ""))
         if words:
             terms.append('"' + " ".join(words) + '"')
     return " AND ".join(terms)
@@ -47,7 +45,7 @@ def query_terms(query: str) -> list[str]:
 
 def snippet(text: str, query: str) -> str:
     """A few words of the text around the first that the query names."""
-    wanted = set(_WORD.findall(searchable(query)))
+    wanted = set(_WORD.findall(fold_for_index(query)))
     words = text.split()
     hit = next((i for i, w in enumerate(words) if wanted & set(_WORD.findall(fold(w)))), 0)
     start = max(0, hit - _SNIPPET_WORDS // 4)

@@ -28,7 +28,7 @@ def powers(base: int, count: int) -> Hashes:
     """base^0, base^1, … base^(count - 1)."""
     out = np.full(count, base, np.uint64)
     out[:1] = 1
-    return _shared(np.multiply.accumulate(out))
+    return _freeze(np.multiply.accumulate(out))
 
 
 def mix(values: Hashes) -> Hashes:
@@ -42,15 +42,15 @@ def mix(values: Hashes) -> Hashes:
 
 
 @lru_cache
-def drawn(seed: int, name: str, count: int) -> Hashes:
+def draw_numbers(seed: int, name: str, count: int) -> Hashes:
     """`count` numbers for the purpose `name`, from a recorded seed and nothing else."""
     digests = (
         hashlib.blake2b(f"{seed}:{name}:{i}".encode(), digest_size=8).digest() for i in range(count)
     )
-    return _shared(np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64))
+    return _freeze(np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64))
 
 
-def _shared(values: Hashes) -> Hashes:
+def _freeze(values: Hashes) -> Hashes:
     """Cached arrays are handed to many callers: none may write into them."""
     values.setflags(write=False)
     return values

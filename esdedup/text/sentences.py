@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from esdedup.model.batching import batched
 from esdedup.text.tokens import code_points, word_edges
 
 Numbers = NDArray[np.int64]
@@ -66,17 +67,10 @@ class Sentences:
     def count(self, text: int) -> int:
         return int(self.first[text + 1] - self.first[text])
 
-    def of(self, text: int) -> Sentences:
-        """One text by itself."""
-        low, high = int(self.first[text]), int(self.first[text + 1])
-        cut = slice(low, high)
-        alone = np.array([0, high - low])
-        return Sentences(self.words[cut], self.starts[cut], self.ends[cut], alone)
-
 
 def split(texts: Sequence[str]) -> Sentences:
     """All texts: a few passes in numpy over the characters of some of them at a time."""
-    parts = [_split(texts[i : i + _TOGETHER]) for i in range(0, len(texts), _TOGETHER)]
+    parts = [_split(part) for part in batched(texts, _TOGETHER)]
     if len(parts) == 1:
         return parts[0]
     counts = [np.diff(part.first) for part in parts]

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from esdedup.text.hashing import Hashes, powers
 
 _SEPARATOR, _LETTER, _SINGLE, _IGNORED = range(4)
-_TURKIC = ("tr", "az")
 
 # A longer run of letters is read as several words: it is no word, and the table of powers that
 # hashing needs stays small.
@@ -41,13 +40,6 @@ UNSPACED = (
     (0xF900, 0xFAFF),
     (0x20000, 0x3FFFF),
 )
-
-
-def lower(text: str, lang: str | None) -> str:
-    """Lower case as the language writes it: Turkish I is ı and İ is i."""
-    if lang is not None and lang.startswith(_TURKIC):
-        text = text.replace("I", "ı")
-    return text.replace("İ", "i").lower()
 
 
 def fold(text: str) -> str:
@@ -82,13 +74,13 @@ class Tokens:
         return int(self.first[text + 1] - self.first[text])
 
     def word(self, place: int) -> str:
-        """The folded word itself; methods ask for few, and know the others by their hashes."""
+        """The folded word itself; methods need few of them, and use hashes for the others."""
         start = self.starts[place]
         code_points = self.codes[start : start + self.lengths[place]]
         return code_points.tobytes().decode("utf-32-le", "surrogatepass")
 
     def words(self, places: NDArray[np.int64]) -> list[str]:
-        """Of several places: a third of the time."""
+        """The words at several places, in a third of the time that single calls take."""
         starts = self.starts[places]
         ends = starts + self.lengths[places]
         return [
@@ -139,39 +131,28 @@ def word_edges(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
     return kept[starts], kept[ends - 1] + 1
 
 
-def words_of(text: str) -> list[str]:
-    """The words of one text, folded: those that `tokenise` makes hashes of."""
-    folded = fold(text)
-    if folded.isascii():
-        words = folded.translate(_ascii_spaces()).split()
-        if max(map(len, words), default=0) <= LONGEST_WORD:
-            return words
-    codes = code_points(f"\n{folded}\n")
-    classes = _classes().take(codes)
-    kept = classes != _IGNORED
-    codes, classes = codes[kept], classes[kept]
-    starts, ends = _word_edges(classes)
-    kept_text = codes.tobytes().decode("utf-32-le", "surrogatepass")
-    return [kept_text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-
-
 def tokenise(texts: Sequence[str], base: int) -> Tokens:
     """Words of all texts at once: a handful of passes in numpy over their characters."""
-    folded = [fold(text) for text in texts]
+    codes, classes, ends_of_texts = _classify([fold(text) for text in texts])
+    starts, ends = _word_edges(classes)
+    hashes = _word_hashes(codes, starts, ends, base)
+    first = np.concatenate([[0], np.searchsorted(starts, ends_of_texts)])
+    return Tokens(hashes, ends - starts, first, base, codes, starts)
+
+
+def _classify(
+    folded: Sequence[str],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.int64]]:
+    """Code points and their classes without those that are ignored, and where each text ends."""
     # A line end before, between and after: no word crosses a text, and edges come in pairs.
-    codes = np.frombuffer(
-        ("\n" + "\n".join(folded) + "\n").encode("utf-32-le", "surrogatepass"), dtype="<u4"
-    )
+    codes = code_points("\n" + "\n".join(folded) + "\n")
     ends_of_texts = np.cumsum(np.fromiter(map(len, folded), np.int64, len(folded)) + 1)
     classes = _classes().take(codes)
     if (classes == _IGNORED).any():
         kept = classes != _IGNORED
         ends_of_texts = np.cumsum(kept)[ends_of_texts] - 1
         codes, classes = codes[kept], classes[kept]
-    starts, ends = _word_edges(classes)
-    hashes = _word_hashes(codes, starts, ends, base)
-    first = np.concatenate([[0], np.searchsorted(starts, ends_of_texts)])
-    return Tokens(hashes, ends - starts, first, base, codes, starts)
+    return codes, classes, ends_of_texts
 
 
 def _word_edges(classes: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -246,14 +227,8 @@ def _classes() -> NDArray[np.uint8]:
     return table
 
 
-@cache
-def _ascii_spaces() -> dict[int, str]:
-    """A space for every character of ASCII that is in no word."""
-    return {code: " " for code in range(128) if _classes()[code] == _SEPARATOR}
-
-
 # The commonest function words that the other languages of the table do not share; enough to
-# tell the language of a news text, where the page does not.
+# recognise the language of a news text if the page does not declare it.
 _FUNCTION_WORDS = {
     "en": "the of and was for that with said has have from were this which",
     "fr": "les des est une dans pour qui sur avec été cette aux sont ont",

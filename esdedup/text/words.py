@@ -1,10 +1,10 @@
-"""What is known of words: stop words, stems, and how rare each is in its language.
+"""Facts about words: stop words, stems, and how rare each word is in its language.
 
 Everything is fixed, so that keys are the same on every machine: stop words from a list of our own
 (`tests/docs/stop_words.py` made it), stems by Snowball, rarity from `wordfreq`, or from statistics
-of one's own corpus. A language is read on first use. Words reach the methods as
-numbers: `terms` gives every word of a batch the number of its stem, and asks for the word itself
-only where it was not seen before.
+of one's own corpus. A language is loaded on first use. Words reach the methods as
+numbers: `read_terms` gives every word of a batch the number of its stem, and decodes the word
+itself only if it was not seen before.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ALIASES = {"no": "nb", "iw": "he", "in": "id", "cmn": "zh"}
 
 
 class Term(NamedTuple):
-    """A word as the methods see it: its stem, how rare that is, whether the word says nothing."""
+    """A word as the methods see it: its stem, the rarity of the stem, whether it is a stop word."""
 
     stem: str
     rarity: int
@@ -65,8 +65,8 @@ class Language:
         return Term(stem, self.rarities.get(stem, RAREST), word in self.stop_words)
 
 
-@lru_cache(maxsize=1024)  # pages say anything
-def primary(code: str | None) -> str:
+@lru_cache(maxsize=1024)  # pages declare anything
+def primary_code(code: str | None) -> str:
     """`en` of `en-GB` or `EN_us`; empty where there is no language."""
     first = (code or "").replace("_", "-").split("-")[0].strip().lower()
     usable = first.isascii() and first.isalpha() and len(first) <= 3  # as in every list
@@ -77,17 +77,15 @@ def primary(code: str | None) -> str:
 def language(code: str) -> Language:
     """The statistics of a language by its primary code; about 0.1 s each, once a process."""
     stem = _stemmer(code)
-    return Language(_stop_words(code), _rarities(code, stem), stem)
+    return Language(
+        frozenset(_stop_word_lists().get(code, "").split()), _rarities(code, stem), stem
+    )
 
 
 def is_known(code: str | None) -> bool:
-    """Whether there are statistics for it: pages say `us` and `zz` too."""
-    known = language(primary(code))
+    """Whether there are statistics for a code: pages also declare `us` and `zz`."""
+    known = language(primary_code(code))
     return bool(known.rarities or known.stop_words)
-
-
-def _stop_words(code: str) -> frozenset[str]:
-    return frozenset(_stop_word_lists().get(code, "").split())
 
 
 @cache
@@ -137,7 +135,7 @@ class Terms:
     stems: Sequence[str]
 
 
-def terms(
+def read_terms(
     tokens: Tokens, languages: Sequence[str | None], statistics: Statistics | None = None
 ) -> Terms:
     """The terms of all words, each text in its language, as rare as the statistics say."""
@@ -145,17 +143,17 @@ def terms(
     with _lock:
         seen = _seen.get(version)
         if seen is None or seen.is_full:  # started anew when it is full
-            seen = _Seen(statistics)
+            seen = _TermTable(statistics)
             if len(_seen) > _MOST_VERSIONS:
                 _seen.clear()
             _seen[version] = seen
-        return seen.terms(tokens, [primary(code) for code in languages])
+        return seen.terms(tokens, [primary_code(code) for code in languages])
 
 
 def term(word: str, code: str, statistics: Statistics | None = None) -> Term:
     """A word of a language; the statistics decide where they have enough of the language."""
     found = language(code).term(word)
-    known = statistics.known(code) if statistics else None
+    known = statistics.counts_in(code) if statistics else None
     return found if known is None else found._replace(rarity=known.rarity(found.stem))
 
 
@@ -177,11 +175,11 @@ _PLACES = 1 << 18
 _SHIFT = np.uint64(64 - 18)
 _SECOND_SHIFT = np.uint64(64 - 2 * 18)
 _IN_TABLE = np.uint64(_PLACES - 1)
-# Stems kept with their statistics (about 20 MB) before all is forgotten.
+# Stems in the table (about 20 MB); a full table is emptied.
 _MOST_TERMS = 1 << 18
 
 
-class _Seen:
+class _TermTable:
     """Words met before, by hash and language: most words of a batch never become strings."""
 
     def __init__(self, statistics: Statistics | None = None) -> None:
@@ -207,10 +205,10 @@ class _Seen:
         numbers = self._numbers[places]
         unseen = elsewhere[self._keys[second] != keys[elsewhere]]
         if len(unseen):
-            numbers[unseen] = self._learnt(tokens, codes, keys[unseen], unseen)
+            numbers[unseen] = self._learn(tokens, codes, keys[unseen], unseen)
         return Terms(np.abs(numbers), numbers < 0, self._hashes, self._rarities, self._stems)
 
-    def _learnt(
+    def _learn(
         self, tokens: Tokens, codes: Sequence[str], keys: Hashes, unseen: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """The numbers of words not in their places; each is looked at once."""
@@ -248,5 +246,5 @@ def _second_places(keys: Hashes) -> NDArray[np.int64]:
 
 # One for each version of statistics that a process uses, in practice one or two.
 _MOST_VERSIONS = 3
-_seen: dict[str, _Seen] = {}
+_seen: dict[str, _TermTable] = {}
 _lock = Lock()

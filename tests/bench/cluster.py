@@ -21,16 +21,16 @@ from typing import Any
 import numpy as np
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import Questions
+from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.errors import StoreError
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.ingest.workers import collect_less_often
 from esdedup.model import JSON, Document
 from esdedup.settings import Settings
 from esdedup.stores import Record
-from esdedup.stores.cluster import requests as bodies
-from esdedup.stores.cluster.candidates import Neighbours
 from esdedup.stores.cluster.connection import Connection, Target, connect, path_of
+from esdedup.stores.cluster.requests import candidates as candidate_requests
+from esdedup.stores.cluster.requests import mapping as mapping_requests
 from esdedup.stores.cluster.store import ClusterStore
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line, products_wanted
@@ -116,8 +116,8 @@ def _bulk_helper(product: Product, url: str, index: str, documents: Sequence[Doc
 def _plain_index(url: str, index: str) -> Connection:
     connection = connect(Target.parse(f"{url}/{index}", {}))
     body = {
-        "settings": {"index": bodies.index_settings(connection.product)},
-        "mappings": {"properties": bodies.news_properties()},
+        "settings": {"index": mapping_requests.index_settings(connection.product)},
+        "mappings": {"properties": mapping_requests.news_properties()},
     }
     connection.send("PUT", path_of(index), body=body)
     return connection
@@ -187,7 +187,7 @@ def _fill(
             groups |= {id_: decision.group for id_, decision in decisions.items()}
             signed = [item for item in items if isinstance(item, Signed)]
             moment = time.time_ns() // 1000
-            store.put_many(
+            store.documents.put(
                 [
                     Record(
                         s.document, s.signature, (moment, s.document.id), moment,
@@ -197,7 +197,7 @@ def _fill(
                 ]
             )  # fmt: skip
             sample += pick.sample(signed, min(len(signed), 1 + PROBES * 1_000 // count))
-    store.refresh()
+    store.concurrency.make_visible()
     return pick.sample(sample, min(PROBES, len(sample)))
 
 
@@ -219,7 +219,7 @@ def _fill_with_signatures(store: ClusterStore, count: int) -> None:
             dedup["moment"] = first + number
             lines += [{"create": {"_index": store.target.index, "_id": id_}}, {"dedup": dedup}]
         store.connection.send("POST", "/_bulk?filter_path=errors", body=lines)
-    store.refresh()
+    store.concurrency.make_visible()
 
 
 def _many_methods(url: str) -> None:
@@ -231,11 +231,11 @@ def _many_methods(url: str) -> None:
         _fill(store, newsroom, 10_000, settings, {})
         items = prepare(list(newsroom.articles(500, prefix="new")), settings)
         signed = [item for item in items if isinstance(item, Signed)]
-        questions = Questions.of(settings)
-        probes = [questions.probe(s.document.id, s.signature, (1 << 62, "")) for s in signed]
+        questions = QueryBuilder.of(settings)
+        probes = [questions.build(s.document.id, s.signature, (1 << 62, "")) for s in signed]
         together, apart = _paired(
-            [partial(store.candidates_many, probes)] * 5,
-            [partial(Neighbours(store.searches, settings).counted, probes)] * 5,
+            [partial(store.candidates.find, probes)] * 5,
+            [partial(store.candidates.count_on_server, probes)] * 5,
         )
     line(f"500 articles, {len(methods)} methods, one by one", f"{apart * 2:.2f} ms each")
     line("the same asked for together", f"{together * 2:.2f} ms each", apart / together)
@@ -244,10 +244,12 @@ def _many_methods(url: str) -> None:
 def _candidates_against_term(
     store: ClusterStore, signed: Sequence[Signed], settings: Settings
 ) -> float:
-    questions = Questions.of(settings)
-    probes = [questions.probe("", s.signature, (1 << 62, "")) for s in signed]
+    questions = QueryBuilder.of(settings)
+    probes = [questions.build("", s.signature, (1 << 62, "")) for s in signed]
     # As `esdedup check` asks for one article.
-    full = [bodies.gathering_search([p], settings, later=False, size=100) for p in probes]
+    full = [
+        candidate_requests.gathering_search([p], settings, later=False, size=100) for p in probes
+    ]
     terms = [
         {"size": 10, "query": {"term": {"dedup.sketch": s.signature.keys["sketch"][0]}}}
         | {"_source": False, "track_total_hits": False}

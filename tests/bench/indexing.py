@@ -17,10 +17,10 @@ from pathlib import Path
 from datasketch import MinHash, MinHashLSH
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import Questions
+from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.ingest.sign import sign_many
 from esdedup.model import Document
-from esdedup.stores import Probe
+from esdedup.stores import CandidateQuery
 from tests.bench.articles import Newsroom
 from tests.bench.timing import best_seconds, headline, line
 
@@ -96,9 +96,9 @@ def _lookups(folder: Path) -> None:
     line("all ratios", "", None, _spread(ratios, "{:.2f}"))
 
 
-def _microseconds(deduplicator: Deduplicator, probes: list[Probe]) -> float:
+def _microseconds(deduplicator: Deduplicator, probes: list[CandidateQuery]) -> float:
     start = time.process_time()
-    deduplicator.store.candidates_many(probes)
+    deduplicator.store.candidates.find(probes)
     return (time.process_time() - start) / len(probes) * 1e6
 
 
@@ -106,11 +106,11 @@ def _spread(values: Sequence[float], form: str) -> str:
     return " ".join(form.format(value) for value in sorted(values))
 
 
-def _probes(deduplicator: Deduplicator, documents: list[Document]) -> list[Probe]:
+def _probes(deduplicator: Deduplicator, documents: list[Document]) -> list[CandidateQuery]:
     settings = deduplicator.settings
-    questions, latest = Questions.of(settings), 1 << 62
+    questions, latest = QueryBuilder.of(settings), 1 << 62
     return [
-        questions.probe(s.document.id, s.signature, (latest, s.document.id))
+        questions.build(s.document.id, s.signature, (latest, s.document.id))
         for s in sign_many(documents, settings)
     ]
 

@@ -22,12 +22,12 @@ from esdedup.text.batch import Batch
 from esdedup.text.tokens import guess_language
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line
-from tests.data import FOLDER
+from tests.support.data import FOLDER
 
 COUNT = 512
 BATCH = 256
 ROUNDS = 5
-NAMES = ("sketch", "simhash", "imatch", "lengths", "phrases", "spotsigs", "entities")
+NAMES = ("sketch", "simhash", "imatch", "lengths", "phrases", "spotsigs", "entities", "winnowing")
 TOGETHER = ("sketch", "simhash", "entities", "lengths")
 LENGTHS = (1_000, 10_000, 100_000)
 # Real news, by language.

@@ -21,9 +21,9 @@ from esdedup.model import JSON
 from esdedup.search.fold import fold
 from esdedup.search.searcher import Searcher
 from esdedup.settings import Settings
-from esdedup.stores.cluster import requests as bodies
 from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.connection import Target, path_of
+from esdedup.stores.cluster.requests import documents as document_requests
 from esdedup.stores.cluster.store import ClusterStore
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line, products_wanted
@@ -141,7 +141,7 @@ def _compare(
 
 def _folded(body: JSON) -> JSON:
     """As `Searcher` sends it."""
-    return requests.collapsed(requests.ordered(body), "group")
+    return requests.with_collapse(requests.with_tie_breakers(body), "group")
 
 
 def _canonical(body: JSON) -> JSON:
@@ -188,7 +188,7 @@ def _fill(store: ClusterStore) -> None:
     for number, (id_, group, title, text) in enumerate(Wire().grouped(DOCUMENTS)):
         moment = 1_760_000_000_000_000 + number
         dedup = {
-            "group": group, "gid": bodies.group_number(group), "story": group,
+            "group": group, "gid": document_requests.group_number(group), "story": group,
             "role": "original" if id_ == group else "duplicate", "canonical": id_ == group,
             "moment": moment, "first_seen": moment, "words": WORDS,
             "sketch": [f"s{i:02}:{pick.getrandbits(48):012x}" for i in range(20)],
@@ -203,7 +203,7 @@ def _fill(store: ClusterStore) -> None:
         store.connection.send("POST", "/_bulk", body=lines)
     path = path_of(store.target.index, "_forcemerge")
     store.connection.send("POST", path, params={"max_num_segments": 1})
-    store.refresh()
+    store.concurrency.make_visible()
 
 
 # --- lists ----------------------------------------------------------------------------------------

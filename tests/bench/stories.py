@@ -19,16 +19,18 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
+
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.clustering.reconcile import probes_of
-from esdedup.features.topics import mark_of, named, topics
-from esdedup.model import Document
+from esdedup.clustering.reconcile import queries_of
+from esdedup.features.topics import term_vectors, topic_version, vector_and_words
+from esdedup.model import Document, TermVector
 from esdedup.settings import Settings
 from esdedup.stores import Record
-from esdedup.stores.topical import Asked, KeptTopics
-from esdedup.stories.events import Detector
+from esdedup.stores.topical import TopicIndex, TopicQuery
+from esdedup.stories.diff import align
+from esdedup.stories.events import EventDetector, EventItem
 from esdedup.stories.events.history import items_of
-from esdedup.stories.explain import align
 from esdedup.stories.similar import similar_to_record
 from tests.bench.articles import Newsroom
 from tests.bench.timing import headline, line, products_wanted
@@ -48,6 +50,7 @@ def run() -> None:
         headline(f"Breaking events: {_ARTICLES:,} articles of 400 words, ten a minute")
         with Deduplicator.open(url, settings) as news:
             _events(news, list(_stream()))
+            _crowded_window(settings)
             headline("Similar news, SQLite")
             _similar(news)
     headline("Alignment of 5,000 words")
@@ -95,12 +98,12 @@ def _stream() -> list[Document]:
 
 def _events(news: Deduplicator, stream: Sequence[Document]) -> None:
     """Indexing and detection take turns, batch by batch."""
-    detector = Detector(news.settings, keep_members=False)
+    detector = EventDetector(news.settings, keep_members=False)
     indexing, detecting, most = [], [], 0
     for low in range(0, len(stream), 1000):
         batch = stream[low : low + 1000]
         indexing.append(_seconds(partial(_index, news, batch)))
-        records = list(news.store.get_many(d.id for d in batch).values())
+        records = list(news.store.documents.get(d.id for d in batch).values())
         detecting.append(_seconds(partial(_detect, detector, records, news)))
         most = max(most, detector.held)
     first = detecting.pop(0) / indexing.pop(0)
@@ -121,42 +124,58 @@ def _index(news: Deduplicator, batch: Sequence[Document]) -> None:
         pass
 
 
-def _detect(detector: Detector, records: Sequence[Record], news: Deduplicator) -> None:
+def _detect(detector: EventDetector, records: Sequence[Record], news: Deduplicator) -> None:
     detector.add(items_of(records, news.settings))
 
 
 def _memory(news: Deduplicator, stream: Sequence[Document]) -> None:
     """What a detector holds after a third of the stream, and after all of it."""
-    detector = Detector(news.settings, keep_members=False)
+    detector = EventDetector(news.settings, keep_members=False)
     sizes = []
     tracemalloc.start()
     for low in range(0, len(stream), 500):
         ids = [d.id for d in stream[low : low + 500]]
-        detector.add(items_of(list(news.store.get_many(ids).values()), news.settings))
+        detector.add(items_of(list(news.store.documents.get(ids).values()), news.settings))
         sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     third = sizes[len(sizes) // 3]
     line("memory after all, against after a third", f"{sizes[-1] / 1e6:.1f} MB", sizes[-1] / third)
 
 
+def _crowded_window(settings: Settings) -> None:
+    """A window of 6,000 articles, some or all of them in one event."""
+    for share in (0.3, 1.0):
+        items, own = [], np.random.default_rng(3)
+        subject = own.integers(0, 1 << 62, 10).astype(np.uint64)
+        for n in range(6_000):
+            terms = own.integers(0, 1 << 62, 40).astype(np.uint64)
+            weights = np.full(40, 1.0)
+            if own.random() < share:
+                terms[:10], weights[:10] = subject, 4.0
+            vector = TermVector(terms, (weights / np.linalg.norm(weights)).astype(np.float32))
+            items.append(EventItem(f"a{n}", 2_000_000 * n, f"a{n}", f"a{n}", f"s{n % 50}", vector))
+        taken = _seconds(partial(EventDetector(settings).add, items))
+        line(f"6,000 articles, {share:.0%} in one event", f"{taken:.2f} s")
+
+
 def _similar(news: Deduplicator) -> None:
     """By the clock on a cluster, which works in another process; the first questions of each kind
-    are not counted. An embedded store has kept what its articles are about by then."""
-    timed = _seconds if news.store.serial else _clocked
+    are not counted. The topic index of an embedded store is up to date by then."""
+    timed = _seconds if news.store.concurrency.consistency.read_your_writes else _clocked
     drawn = random.Random(1).sample(range(_ON_CLUSTER), _ASKED_BEFORE + _ASKED)
-    records = news.store.get_many(f"a{n}" for n in drawn)
-    kept = news.store.kept_topics
+    records = news.store.documents.get(f"a{n}" for n in drawn)
+    kept = news.store.topics
     if kept is not None:
         _keep_topics(kept, news)
     taken: dict[str, list[float]] = {"candidates": [], "words": [], "similar": []}
     answers = []
     for id_, record in records.items():
-        probes = probes_of([record], news.settings)
-        words = list(named(record.document, news.settings).values())[:8]
-        asked = Asked(words, group=id_, size=20)
-        taken["candidates"].append(timed(partial(news.store.candidates_many, probes)))
+        probes = queries_of([record], news.settings)
+        words = list(vector_and_words(record.document, news.settings, 8)[1].values())
+        asked = TopicQuery(words, group=id_, size=20)
+        taken["candidates"].append(timed(partial(news.store.candidates.find, probes)))
         if kept is None:
-            taken["words"].append(timed(partial(news.store.topical, asked)))
+            taken["words"].append(timed(partial(news.store.search.find_by_words, asked)))
         taken["similar"].append(timed(partial(similar_to_record, record, news.store)))
         answers.append(len(similar_to_record(record, news.store).found))
     counted = {what: seconds[_ASKED_BEFORE:] for what, seconds in taken.items()}
@@ -175,13 +194,13 @@ def _against(usual: float, what: str, taken: Sequence[float], bar: str = "") -> 
     line(what, f"{middle * 1e3:.2f} ms", middle / usual, bar)
 
 
-def _keep_topics(kept: KeptTopics, news: Deduplicator) -> None:
+def _keep_topics(kept: TopicIndex, news: Deduplicator) -> None:
     """All of them, as after an import; with other settings before, so that tables of words are
     read."""
     for settings in (replace(news.settings, signed_text="body"), news.settings):
-        find = partial(topics, settings=settings)
-        taken = _seconds(partial(kept.catch_up, mark_of(settings), find, 600.0))
-    line("topics of all articles kept", f"{_ARTICLES / taken:,.0f} /s")
+        compute = partial(term_vectors, settings=settings)
+        taken = _seconds(partial(kept.catch_up, topic_version(settings), compute, 600.0))
+    line("topic index of all articles", f"{_ARTICLES / taken:,.0f} /s")
 
 
 def _alignment() -> None:

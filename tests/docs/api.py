@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import esdedup
 from esdedup import errors
+from esdedup.model.json_form import Result
 
 INTRODUCTION = """\
 # Python
@@ -32,7 +34,7 @@ SECTIONS = {
 # What the names above take or give back, by the module that has it.
 ALSO = {
     "esdedup.clustering.outcomes": ("Outcome",),
-    "esdedup.model.queries": ("Options",),
+    "esdedup.model.queries": ("SearchOptions",),
     "esdedup.model.results": (
         "StoryPage", "StoryHit", "Total", "Update", "Members", "Member", "Facet", "Bucket",
         "Section",
@@ -118,11 +120,21 @@ def _signature(name: str, of: Any) -> str:
         return f"```text\nclass {name}(Exception)\n```\n"
     made = inspect.signature(of)
     parameters = [p for p in made.parameters.values() if p.name not in ("self", "cls")]
+    if inspect.isclass(of) and issubclass(of, Result):
+        parameters = [_without_form(of, p) for p in parameters]
     made = made.replace(parameters=parameters)
     if inspect.isclass(of):
         made = made.replace(return_annotation=inspect.Signature.empty)
     line = f"{name}(…)" if len(parameters) > MANY else _shown(name, made)
     return f"```text\n{line}\n```\n"
+
+
+def _without_form(of: type, parameter: inspect.Parameter) -> inspect.Parameter:
+    """Without how the field appears in JSON."""
+    if get_origin(get_type_hints(of, include_extras=True).get(parameter.name)) is not Annotated:
+        return parameter
+    text = inspect.formatannotation(get_type_hints(of)[parameter.name])
+    return parameter.replace(annotation=re.sub(r"\b(?:\w+\.)+(?=\w)", "", text))
 
 
 def _shown(name: str, made: inspect.Signature) -> str:

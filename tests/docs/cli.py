@@ -53,10 +53,10 @@ indexed article (or an older one that was edited, or got another place) that con
 `--least` of the words of one becomes a line: `to` names the poster and the author, `article` and
 `protected` the two, `passages` the places in both. Names are taken from the first of `--poster`
 (else `poster`, `posted_by`, `user`, `author`, `byline`, `creator`) and of `--author` (else
-`author`, `byline`, `creator`, `contact`, `poster`) that is there, else the source; nobody is told
-of their own text. What was told stands in the checkpoint; with `--output` also in the lines
-themselves, so that a pair is told of once even where the process was killed between a line and the
-checkpoint (on standard output such a line may come twice).""",
+`author`, `byline`, `creator`, `contact`, `poster`) that is there, else the source; nobody is
+notified of their own text. What was reported stands in the checkpoint; with `--output` also in the
+lines themselves, so that a pair is reported once even where the process was killed between a line
+and the checkpoint (on standard output such a line may come twice).""",
     "links": """\
 Every article is checked against the earlier ones as by `copies`. `--json` writes one edge a line:
 `from` the later article `to` the earlier one, `spans` with the places in both, `of_from` and
@@ -83,7 +83,7 @@ link there is.""",
     "words": "See [statistics](methods/statistics.md).",
     "words build": """\
 Articles that cannot be read are named and left out; where not one can be counted nothing is written
-and the exit code is 2. Ctrl-C leaves the file as it was. `show` tells the bound of the sketch (its
+and the exit code is 2. Ctrl-C leaves the file as it was. `show` prints the bound of the sketch (its
 width and depth, and by how much a count may be too high) and the error measured on a sample that is
 counted exactly.""",
     "doctor": "The exit code is 1 where there is a problem; each comes with its remedy.",

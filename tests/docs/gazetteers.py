@@ -17,7 +17,7 @@ from babel import Locale
 
 from esdedup.features.entities.gazetteers import LONGEST_NAME, is_elided
 from esdedup.text.tokens import fold
-from tests.data import FOLDER
+from tests.support.data import FOLDER
 
 TARGET = Path(__file__).parents[2] / "esdedup" / "data" / "gazetteers"
 SOURCE = FOLDER / "gazetteers"

@@ -22,7 +22,7 @@ from esdedup.settings import Settings
 from esdedup.stories.events import Event, replay
 from esdedup.stories.events.history import items_of
 from esdedup.stories.similar import similar_to_record
-from tests.data import FOLDER
+from tests.support.data import FOLDER
 
 # An event of the labels that is large enough to be found, and its share that has to be.
 _LEAST = 3
@@ -110,7 +110,7 @@ def labelled_set(folder: Path) -> tuple[list[Document], dict[str, str]]:
 def measure(documents: Sequence[Document], labels: dict[str, str], settings: Settings) -> Figures:
     with Deduplicator.open("sqlite://:memory:", settings) as news:
         list(news.add_many(documents))
-        records = list(news.store.get_many(d.id for d in documents).values())
+        records = list(news.store.documents.get(d.id for d in documents).values())
     items = [item for item in items_of(records, settings) if item.id in labels]
     return scored(labels, replay(items, settings))
 
@@ -122,7 +122,7 @@ def similar_found(documents: Sequence[Document], labels: dict[str, str]) -> tupl
     shares, firsts = [], []
     with Deduplicator.open("sqlite://:memory:") as news:
         list(news.add_many(documents))
-        for id_, record in sorted(news.store.get_many(labels).items()):
+        for id_, record in sorted(news.store.documents.get(labels).items()):
             others = sizes[labels[id_]] - 1
             if not others or record.decision.role == "duplicate":
                 continue

@@ -18,11 +18,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from esdedup.evaluation import LABELS, Ours, load
-from esdedup.evaluation.suite import PROTOCOLS, Plan, evaluate
+from esdedup.evaluation.detectors import Ours
+from esdedup.evaluation.online import LABELS
+from esdedup.evaluation.sets import load
+from esdedup.evaluation.suite import PROTOCOLS, EvaluationPlan, evaluate
 from esdedup.evaluation.tuning import digest_of_set
 from esdedup.settings import Settings
-from tests.data import FOLDER
+from tests.support.data import FOLDER
 
 BASELINE = Path(__file__).with_name("baseline.json")
 OWN = Path(__file__).parent
@@ -69,7 +71,9 @@ class Entry:
     def reach(self) -> dict[str, Any]:
         settings = Settings.load(preset=self.preset, environment={})
         gold = load(self.folder, settings)
-        plan = Plan(protocol=PROTOCOLS[self.protocol], seeds=self.seeds, labels=LABELS[self.labels])
+        plan = EvaluationPlan(
+            protocol=PROTOCOLS[self.protocol], seeds=self.seeds, labels=LABELS[self.labels]
+        )
         return evaluate(gold, Ours(settings, self.preset), plan).row
 
     @classmethod

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from esdedup.features.entities import KINDS, find
-from tests.data import FOLDER
+from esdedup.features.entities import KINDS, find_entities
+from tests.support.data import FOLDER
 
 # FAC (bridges, airports, stadiums) are locations by the thesis' suffix rules, Table A.3.
 _KINDS = {
@@ -109,7 +109,7 @@ def recognised(sentence: Sentence, lang: str) -> Iterator[Span]:
     for token, _ in sentence:
         starts.append(len(text))
         text += token + " "
-    for entity in find(text, lang, nested=False):
+    for entity in find_entities(text, lang, nested=False):
         inside = [
             i
             for i, (start, (token, _)) in enumerate(zip(starts, sentence, strict=True))

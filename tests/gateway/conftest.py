@@ -9,12 +9,7 @@ import pytest
 
 from tests.gateway.running import Running, running
 from tests.servers import Server
-
-
-@pytest.fixture(params=["elasticsearch", "opensearch"])
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(f"{request.param}_server")
-    return found
+from tests.support.backends import drop_index
 
 
 @pytest.fixture
@@ -22,9 +17,7 @@ def index(server: Server) -> Iterator[str]:
     """The name of an index that is not there yet, of the pattern `gw-*`."""
     name = f"gw-{uuid.uuid4().hex[:10]}"
     yield name
-    sides = (f"esdedup-{side}-{name}" for side in ("state", "quarantine", "corrections"))
-    for made in (name, *sides):
-        assert server.http("DELETE", f"/{made}").status in (200, 404)
+    drop_index(server, name)
 
 
 @pytest.fixture

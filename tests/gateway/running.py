@@ -23,13 +23,13 @@ from esdedup.gateway.http import Pace
 from esdedup.gateway.server import Gateway, Options
 from esdedup.stores.cluster.connection import Target
 from tests.servers.starting import free_ports
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 QUICK = Pace(pause=1.0, grace=2.0, bytes_a_second=1_000)
 
 
 @dataclass(frozen=True)
-class Said:
+class Answered:
     """An answer."""
 
     status: int
@@ -57,7 +57,7 @@ class Reached:
         path: str,
         body: Any = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Said:
+    ) -> Answered:
         own = {k.lower(): v for k, v in (headers or {}).items()}
         if body is not None and not isinstance(body, bytes):
             body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
@@ -68,7 +68,7 @@ class Reached:
             connection.request(method, path, body=body, headers=own)
             answer = connection.getresponse()
             found = {name.lower(): value for name, value in answer.getheaders()}
-            return Said(answer.status, found, answer.read())
+            return Answered(answer.status, found, answer.read())
         finally:
             connection.close()
 
@@ -78,7 +78,7 @@ class Reached:
         trust = ssl.create_default_context(cafile=self.authority)
         return HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE, context=trust)
 
-    def bulk(self, path: str, *lines: Any, headers: Mapping[str, str] | None = None) -> Said:
+    def bulk(self, path: str, *lines: Any, headers: Mapping[str, str] | None = None) -> Answered:
         text = "".join(json.dumps(line) + "\n" for line in lines)
         own = {"content-type": "application/x-ndjson", **(headers or {})}
         return self.http("POST", path, text, own)
@@ -101,8 +101,8 @@ class Running(Reached):
         """Wait until nothing is left to settle."""
 
         def is_settled() -> bool:
-            self.gateway.newsroom.wake()
-            return not self.gateway.newsroom.waiting
+            self.gateway.sessions.wake()
+            return not self.gateway.sessions.waiting
 
         wait_until(is_settled, seconds=seconds)
 

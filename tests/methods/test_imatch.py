@@ -92,7 +92,7 @@ def test_words_that_the_table_does_not_know() -> None:
 def test_one_key_and_equality() -> None:
     (key,) = imatch.keys("ab" * 20, IMATCH)
     assert key == "i:" + "ab" * 20
-    assert imatch.needed(IMATCH) == 1
+    assert imatch.min_shared_keys(IMATCH) == 1
     assert imatch.matches(imatch.compare([key], [key], IMATCH), IMATCH)
     assert not imatch.matches(imatch.compare([key], ["i:00"], IMATCH), IMATCH)
 

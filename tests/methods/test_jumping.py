@@ -79,17 +79,19 @@ def test_stored_and_asked_windows_are_the_naive_ones(
     stored = [key(counts[i : i + size]) for i in starts]
     assert list(signed.keys.get("lengths", ())) == list(dict.fromkeys(stored))
     if step == 1 and not dynamic:
-        assert signed.kept == {}
+        assert signed.query_seed == {}
         return
     long_enough = len(counts) >= size + step * (threshold - 1)
-    assert signed.kept == (
+    assert signed.query_seed == (
         {"lengths": "-".join(map(str, counts))} if long_enough and counts else {}
     )
-    if signed.kept:
+    if signed.query_seed:
         every = naive.stored(counts, size, 1, 1, jumping=False)
         asked = [key(counts[i : i + size]) for i in every]
-        assert list(lengths.asked(signed.kept["lengths"], settings)) == list(dict.fromkeys(asked))
-        assert set(lengths.asked(signed.kept["lengths"], settings)) == set(
+        assert list(lengths.query_keys(signed.query_seed["lengths"], settings)) == list(
+            dict.fromkeys(asked)
+        )
+        assert set(lengths.query_keys(signed.query_seed["lengths"], settings)) == set(
             lengths.all_windows(written(counts), settings)
         )
 
@@ -110,7 +112,7 @@ def test_the_measure_is_the_naive_one(
     starts = naive.stored(old, size, step, 1, jumping=dynamic)
     expected = naive.most_stored_in_a_stretch(old, new, starts, size)
     kept = ["-".join(map(str, string)) for string in (old, new)]
-    assert lengths.compare_kept(kept[0], kept[1], settings) == expected
+    assert lengths.compare_seeds(kept[0], kept[1], settings) == expected
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -134,7 +136,7 @@ def test_a_partial_copy_is_found_at_any_shift(step: int, shift: int, dynamic: bo
 def test_the_shortest_match_is_length_min(step: int) -> None:
     """A passage of WS + SW (t - 1) sentences that begins with a stored window; one less is none."""
     settings = jumping(8, step, 3, dynamic=False)
-    shortest = lengths.shortest(settings)
+    shortest = lengths.min_sentences(settings)
     for missing, role in ((0, "duplicate"), (1, "original")):
         shared = drawn(1, shortest)[missing:]
         old = [*shared, 50, *drawn(2, 10)] if not missing else drawn(7, 1) + shared + drawn(2, 10)
@@ -176,8 +178,8 @@ def test_what_is_kept_has_a_limit() -> None:
     settings = replace(jumping(8, 4, 5, dynamic=False), max_windows=50)
     signed = signature(drawn(1, 5_000), settings)
     assert len(signed.keys["lengths"]) == 50
-    assert signed.kept["lengths"].count("-") + 1 == 50 * 4 + 8
-    assert len(lengths.asked(signed.kept["lengths"], settings)) == 50
+    assert signed.query_seed["lengths"].count("-") + 1 == 50 * 4 + 8
+    assert len(lengths.query_keys(signed.query_seed["lengths"], settings)) == 50
 
 
 # --- groups are a fixed point ------------------------------------------------------------------
@@ -208,7 +210,7 @@ def links_when_indexed(documents: Sequence[Document], settings: Settings) -> dic
     with Deduplicator(open_store("sqlite://:memory:", settings)) as deduplicator:
         for document in documents:
             deduplicator.write(prepare([document], settings))
-        records = deduplicator.store.get_many(d.id for d in documents)
+        records = deduplicator.store.documents.get(d.id for d in documents)
         return {id_: record.decision.link for id_, record in records.items()}
 
 
@@ -258,7 +260,7 @@ def test_batches_find_each_other_inside() -> None:
 
 def test_signatures_with_what_is_kept_as_json() -> None:
     signed = signature(drawn(1, 30), jumping(8, 2, 2, dynamic=True))
-    assert signed.kept
+    assert signed.query_seed
     assert Signature.from_json(signed.to_json()) == signed
     batch = Batch([Document(id="a", text="Too short.")], CHANG_WANG)
-    assert lengths.kept(lengths.sign(batch, CHANG_WANG)[0], CHANG_WANG) == ""
+    assert lengths.query_seed(lengths.sign(batch, CHANG_WANG)[0], CHANG_WANG) == ""

@@ -16,13 +16,13 @@ from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.methods import lengths
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.stores import Probe, open_store
-from esdedup.stores.cluster.requests import candidate_search
+from esdedup.stores import CandidateQuery, open_store
+from esdedup.stores.cluster.requests.candidates import candidate_search
 from esdedup.text.batch import Batch
 from esdedup.text.sentences import Numbers, split
 from tests.methods import naive_lengths as naive
 from tests.methods.test_reference import FRAGMENTS
-from tests.work import lines_run
+from tests.support.work import count_lines
 
 CHANG_WANG = Settings.load(preset="chang-wang", environment={})
 
@@ -62,7 +62,7 @@ def test_the_example_of_section_3_2() -> None:
 
     def windows(string: Numbers, *, step: int) -> list[str]:
         chosen = replace(settings, window_step=step)
-        starts = lengths.indexed(string, lengths.window_starts(string, chosen), chosen)
+        starts = lengths.select_stored(string, lengths.window_starts(string, chosen), chosen)
         return ["".join(map(str, string[i : i + 4])) for i in starts]
 
     stored = windows(one, step=2)
@@ -78,7 +78,7 @@ def test_the_shortest_match_of_equation_1(
     size: int, step: int, threshold: int, shortest: int
 ) -> None:
     settings = replace(CHANG_WANG, window_sentences=size, window_step=step, min_windows=threshold)
-    assert lengths.shortest(settings) == shortest
+    assert lengths.min_sentences(settings) == shortest
     assert keys_of(written(drawn(1, shortest)), settings)
     assert keys_of(written(drawn(1, shortest - 1)), settings) == ()
 
@@ -89,7 +89,7 @@ def test_dynamic_jumping_is_the_papers(string: list[int], size: int, step: int) 
     settings = replace(CHANG_WANG, window_sentences=size, window_step=step, dynamic_jumping=True)
     array = np.array(string, np.int64)
     starts = np.arange(max(0, len(string) - size + 1))
-    found = [tuple(string[i : i + size]) for i in lengths.indexed(array, starts, settings)]
+    found = [tuple(string[i : i + size]) for i in lengths.select_stored(array, starts, settings)]
     assert found == naive.dynamic(string, size, step)
 
 
@@ -110,10 +110,10 @@ any_text = st.lists(
 def test_sentences_are_the_naive_ones(texts: list[str]) -> None:
     found = split(texts)
     for i, text in enumerate(texts):
-        own = found.of(i)
-        places = list(zip(own.words.tolist(), own.starts.tolist(), own.ends.tolist(), strict=True))
-        assert places == naive.sentences(text)
-        assert found.count(i) == len(places)
+        own = slice(found.first[i], found.first[i + 1])
+        columns = (found.words[own], found.starts[own], found.ends[own])
+        assert np.stack(columns, axis=1).tolist() == list(map(list, naive.sentences(text)))
+        assert found.count(i) == len(found.words[own])
 
 
 @given(any_text, st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
@@ -148,7 +148,7 @@ def test_windows_in_another_order_are_no_copy() -> None:
     assert lengths.compare(shared, apart, CHANG_WANG) == 1
 
 
-# --- languages and spans -----------------------------------------------------------------------
+# --- languages -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -169,12 +169,6 @@ def test_a_partial_copy_in_any_language(word: str, joint: str, end: str) -> None
         decision = deduplicator.add(Document(id="new", text=new))
     assert (decision.role, decision.group) == ("duplicate", "old")
     assert decision.evidence[0].overlap == 7
-    (passage,) = lengths.passages(split([old]), split([new]), CHANG_WANG)
-    assert passage.a_words == passage.b_words == sum(shared)
-    assert old[slice(*passage.a)].strip() == new[slice(*passage.b)].strip() == text(shared).strip()
-    of_old, of_new = lengths.coverage([passage], split([old]), split([new]))
-    assert of_old == pytest.approx(sum(shared) / (sum(shared) + sum(drawn(2, 10))))
-    assert of_new == pytest.approx(sum(shared) / (sum(shared) + sum(drawn(3, 20))))
 
 
 def test_replaced_words_leave_the_windows_alone() -> None:
@@ -220,19 +214,18 @@ def test_the_most_windows_fit_into_one_request() -> None:
     """Beside sketch and simhash: fewer than the 1,024 clauses that OpenSearch takes."""
     counts = {"sketch": 20, "simhash": 8, "lengths": CHANG_WANG.max_windows}
     keys = {method: tuple(f"{method}{i}" for i in range(n)) for method, n in counts.items()}
-    body = candidate_search(Probe("a", keys, dict.fromkeys(keys, 1), (1, "a")), CHANG_WANG)
+    body = candidate_search(CandidateQuery("a", keys, dict.fromkeys(keys, 1), (1, "a")), CHANG_WANG)
     assert json.dumps(body).count('"term"') + len(keys) < 1_024
 
 
-def _look_for_passages(text: str) -> None:
-    keys_of(text)
-    one = split([text])
-    lengths.passages(one, one, CHANG_WANG)
+def _compare_with_itself(text: str) -> None:
+    own = keys_of(text)
+    lengths.compare(own, own, CHANG_WANG)
 
 
 @pytest.mark.parametrize(
     "text", ["a. " * 400, written(list(range(1, 30)) * 4)], ids=["all alike", "periods"]
 )
 def test_ten_times_the_sentences_are_ten_times_the_work(text: str) -> None:
-    small = lines_run(lambda: _look_for_passages(text))
-    assert lines_run(lambda: _look_for_passages(10 * text)) < 12 * small
+    small = count_lines(lambda: _compare_with_itself(text))
+    assert count_lines(lambda: _compare_with_itself(10 * text)) < 12 * small

@@ -17,7 +17,7 @@ from esdedup.methods.antecedents import ANTECEDENTS, are_antecedents
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
-from esdedup.text.hashing import Hashes, drawn, mix
+from esdedup.text.hashing import Hashes, draw_numbers, mix
 from tests.methods import reference
 
 ALONSO = Settings.load(preset="alonso", environment={})
@@ -42,7 +42,7 @@ def naive_sample(
     hashes: list[int], own: list[int], sample: int, settings: Settings
 ) -> tuple[int, int]:
     """The formula of papers.md as it stands, one phrase at a time."""
-    salts = drawn(settings.seed, "phrases", 3 * settings.phrase_samples).tolist()
+    salts = draw_numbers(settings.seed, "phrases", 3 * settings.phrase_samples).tolist()
     best = (math.inf, 0, 0)
     for phrase, weight in zip(hashes, own, strict=True):
         numbers = [

@@ -20,7 +20,7 @@ from esdedup.ingest.sign import prepare, sign_many
 from esdedup.methods import simhash
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.settings.features import BlockPlan
+from esdedup.settings.table import BlockPlan
 from esdedup.stores import open_store
 from esdedup.text.batch import Batch
 from esdedup.text.words import language
@@ -147,7 +147,7 @@ def test_entries_read_by_a_probe_of_2_to_the_23() -> None:
 def test_keys_can_be_read(plan: BlockPlan, keys: str) -> None:
     settings = replace(HU_YOU, block_plan=plan)
     assert simhash.keys(0x0123456789ABCDEF, settings) == tuple(keys.split())
-    assert simhash.value(keys.split(), settings) == 0x0123456789ABCDEF
+    assert simhash.fingerprint_of(keys.split(), settings) == 0x0123456789ABCDEF
 
 
 @pytest.mark.parametrize("plan", simhash.PLANS)
@@ -155,7 +155,7 @@ def test_keys_can_be_read(plan: BlockPlan, keys: str) -> None:
 def test_the_blocks_together_give_the_fingerprint(plan: BlockPlan, fingerprint: int) -> None:
     settings = replace(HU_YOU, block_plan=plan)
     keys = simhash.keys(fingerprint, settings)
-    assert simhash.value(reversed(keys), settings) == fingerprint
+    assert simhash.fingerprint_of(reversed(keys), settings) == fingerprint
 
 
 @pytest.mark.parametrize(("plan", "safe"), GUARANTEES)
@@ -175,7 +175,7 @@ def test_the_guarantee_of_a_plan(
     for distance in range(65):
         stricter = replace(settings, near_duplicate_distance=distance)
         if simhash.matches(len(flipped), stricter) and distance <= safe:
-            assert shared >= simhash.needed(stricter)
+            assert shared >= simhash.min_shared_keys(stricter)
 
 
 @pytest.mark.parametrize(("plan", "safe"), GUARANTEES)
@@ -189,7 +189,7 @@ def test_one_bit_more_than_the_guarantee_may_be_missed(plan: BlockPlan, safe: in
 
 
 def test_similar_news_is_further_than_a_copy_and_nearer_than_8() -> None:
-    assert [d for d in range(65) if simhash.similar(d, HU_YOU)] == [4, 5, 6, 7]
+    assert [d for d in range(65) if simhash.is_similar(d, HU_YOU)] == [4, 5, 6, 7]
     complete = [p for p, _ in GUARANTEES if simhash.is_complete(7, replace(HU_YOU, block_plan=p))]
     assert complete == ["8x8"]
 

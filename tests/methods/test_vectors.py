@@ -17,7 +17,7 @@ from esdedup.methods.vectors import vectors_of
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
-from esdedup.text.hashing import drawn
+from esdedup.text.hashing import draw_numbers
 from esdedup.text.words import term
 from tests.methods import reference
 
@@ -80,7 +80,7 @@ def naive(text: str, model: str, settings: Settings) -> int:
         sums = [s + weight * int(v) for s, v in zip(sums, vector, strict=True)]
     largest = max(map(abs, sums))
     weights = [round(s / largest * 2**20) for s in sums]
-    hashes = drawn(settings.seed, f"simhash{DIMENSIONS}", DIMENSIONS).tolist()
+    hashes = draw_numbers(settings.seed, f"simhash{DIMENSIONS}", DIMENSIONS).tolist()
     return sum(
         1 << bit
         for bit in range(64)

@@ -62,6 +62,7 @@ SHA256: dict[tuple[Product, str], str] = {
     ),
     ("opensearch", "2.19.6"): "71d6d8b1c637f3faecda0752b184b1cc526fc6eaad59ec1408c6327bb00b9293",
     ("opensearch", "2.18.0"): "f2c6be31052ff5ab2d98e95bdcb77b0dec923ba1742dfbb294b565410c4dee78",
+    ("opensearch", "3.4.0"): "6540e95fe8bfaedc3eb1c58e829912ea2203af2ac1f88f76411c20a2fc5254a6",
     ("opensearch", "3.8.0"): "196c3cf4602c394f2e40e6174ccbf2a924eae37246f08fa6bbb6b75f9fd5ff1f",
 }
 
@@ -278,7 +279,7 @@ def unpacked(product: Product, version: str, java: Java) -> Path:
     with locked(target.with_name(target.name + ".lock")):
         if not target.exists():
             with _made_beside(target) as temporary:
-                _unzip(_fetch(product, version, temporary / "zip"), temporary)
+                _unzip(fetch(_server_zip(product, version), temporary / "zip"), temporary)
                 shutil.rmtree(temporary / "zip")
                 if cut:
                     # The zip of OpenSearch 2 comes without it.
@@ -286,28 +287,43 @@ def unpacked(product: Product, version: str, java: Java) -> Path:
     return target
 
 
-def _fetch(product: Product, version: str, folder: Path) -> Path:
-    """Fetch the zip into a folder and check it."""
+class Artifact(NamedTuple):
+    """A file of the Java package registry. `sha256` is None for versions that are not pinned."""
+
+    group: str
+    name: str
+    version: str
+    packaging: str
+    sha256: str | None
+
+
+def fetch(wanted: Artifact, folder: Path) -> Path:
+    """Fetch a file into a folder, in up to three attempts, and check it."""
     from jgo.maven import MavenContext
 
     # The default time limit of 10 s without a byte is short for 160 MB through a slow proxy.
     context = MavenContext(repo_cache=folder, timeout=60)
-    project = context.project(f"org.{product}.distribution.integ-test-zip", product)
+    project = context.project(wanted.group, wanted.name).at_version(wanted.version)
     for attempt in range(3):
         try:
-            path = project.at_version(version).artifact(packaging="zip").resolve()
+            path = Path(project.artifact(packaging=wanted.packaging).resolve())
             break
         except Exception as error:  # jgo raises what its HTTP library raises, and RuntimeError
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)  # with what was fetched in part
             if attempt == 2:
-                raise ServerError(f"cannot fetch {product} {version}: {error}") from error
+                raise ServerError(
+                    f"cannot fetch {wanted.name} {wanted.version}: {error}"
+                ) from error
             time.sleep(2 * (attempt + 1))
-    expected = SHA256.get((product, version))
-    if expected is not None:
-        actual = hashlib.sha256(path.read_bytes()).hexdigest()
-        if actual != expected:
-            raise ServerError(f"{path.name} has SHA-256 {actual}, expected {expected}")
-    return Path(path)
+    actual = hashlib.sha256(path.read_bytes()).hexdigest()
+    if wanted.sha256 not in (None, actual):
+        raise ServerError(f"{path.name} has SHA-256 {actual}, expected {wanted.sha256}")
+    return path
+
+
+def _server_zip(product: Product, version: str) -> Artifact:
+    group = f"org.{product}.distribution.integ-test-zip"
+    return Artifact(group, product, version, "zip", SHA256.get((product, version)))
 
 
 def _unzip(path: Path, folder: Path) -> None:

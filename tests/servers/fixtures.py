@@ -14,7 +14,7 @@ import pytest
 
 from esdedup.stores.cluster import templates
 
-from .distribution import ELASTICSEARCH_8, Product
+from .distribution import Product
 from .security import User
 from .server import Server
 from .starting import Cluster, start
@@ -40,13 +40,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     product: Product = request.param.removesuffix("_cluster")
     with start(product, nodes=3) as made:
         yield made
-
-
-@pytest.fixture(scope="session", params=["elasticsearch_8"])
-def elasticsearch_8_server() -> Iterator[Server]:
-    """One Elasticsearch 8 node without security."""
-    with start("elasticsearch", version=ELASTICSEARCH_8) as server:
-        yield server
 
 
 READER = "reader"

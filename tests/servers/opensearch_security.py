@@ -7,22 +7,23 @@ Users and roles are made over HTTP, as an administrator would do it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import trustme
 import yaml
 from cryptography.hazmat.primitives import serialization
 
 from .distribution import (
+    Artifact,
     Java,
     ServerError,
     account,
     cache_folder,
+    fetch,
     find_java,
     give_to,
     locked,
@@ -39,16 +40,6 @@ PASSWORD = "admin"  # of the plugin's own demo users
 
 class NoPlugin(ServerError):
     """The plugin cannot be resolved here."""
-
-
-class Artifact(NamedTuple):
-    """A file of the package registry, with its checksum."""
-
-    group: str
-    name: str
-    version: str
-    packaging: str
-    sha256: str
 
 
 SECURITY = Artifact(
@@ -103,9 +94,14 @@ def _with_plugin(java: Java) -> Path:
             shutil.rmtree(temporary, ignore_errors=True)
             shutil.copytree(plain, temporary)
             folder = temporary / "plugins" / PLUGIN
-            with zipfile.ZipFile(_fetch(SECURITY, temporary / "fetched")) as archive:
+            try:
+                plugin = fetch(SECURITY, temporary / "fetched" / "plugin")
+                collections = fetch(COLLECTIONS, temporary / "fetched" / "library")
+            except ServerError as error:
+                raise NoPlugin(str(error)) from error
+            with zipfile.ZipFile(plugin) as archive:
                 archive.extractall(folder)
-            shutil.copy(_fetch(COLLECTIONS, temporary / "fetched"), folder)
+            shutil.copy(collections, folder)
             shutil.rmtree(temporary / "fetched")
             _cut_extensions(folder / "plugin-descriptor.properties")
             temporary.rename(target)
@@ -116,21 +112,6 @@ def _cut_extensions(descriptor: Path) -> None:
     """Without those rules there is nothing to extend, and the server would refuse the plugin."""
     lines = descriptor.read_text().splitlines(keepends=True)
     descriptor.write_text("".join(line for line in lines if not line.startswith("extended.")))
-
-
-def _fetch(wanted: Artifact, folder: Path) -> Path:
-    from jgo.maven import MavenContext
-
-    context = MavenContext(repo_cache=folder, timeout=60)
-    project = context.project(wanted.group, wanted.name).at_version(wanted.version)
-    try:
-        path = Path(project.artifact(packaging=wanted.packaging).resolve())
-    except Exception as error:  # jgo raises what its HTTP library raises, and RuntimeError
-        raise NoPlugin(f"cannot fetch {wanted.name} {wanted.version}: {error}") from error
-    actual = hashlib.sha256(path.read_bytes()).hexdigest()
-    if actual != wanted.sha256:
-        raise ServerError(f"{path.name} has SHA-256 {actual}, expected {wanted.sha256}")
-    return path
 
 
 def _secure(server: Server, home: Path) -> None:

@@ -14,7 +14,6 @@ SERVERS = (
     "elasticsearch_cluster",
     "opensearch_cluster",
     "elasticsearch_secure",
-    "elasticsearch_8",
     "elasticsearch",
     "opensearch",
 )

@@ -17,18 +17,8 @@ from fastapi import FastAPI
 from esdedup.service.app import make_app
 from esdedup.service.config import ServiceConfig
 from esdedup.service.server import Server, make_server
-from tests.waiting import PATIENCE, wait_until
-
-FERRY = (
-    "The ferry Stella caught fire off the coast on Tuesday; 12 people died, the coastguard said. "
-    "Ships nearby took the others on board and brought them to the harbour of Lindmouth, where "
-    "doctors waited. The owner of the ferry said that the cause was not known."
-)
-BRIDGE = (
-    "The city of Oberau closes its old bridge over the river for two years from Monday on. "
-    "Engineers found cracks in three of its pillars. Buses take the way over the dam meanwhile, "
-    "and the mayor asked drivers to stay away from the old town."
-)
+from tests.support.articles import BRIDGE, FERRY
+from tests.support.waiting import PATIENCE, wait_until
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_until
 
 
 class Process:

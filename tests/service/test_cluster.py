@@ -9,21 +9,21 @@ from typing import Any
 import pytest
 
 from esdedup.service.config import ServiceConfig
-from tests.service.conftest import BRIDGE, FERRY, Running, running
+from tests.servers import Server
+from tests.service.conftest import Running, running
 from tests.service.described import checked
-from tests.stores.conftest import new_index
+from tests.support.articles import BRIDGE, FERRY
+from tests.support.backends import drop_index, new_index
 
 pytestmark = pytest.mark.servers
 
 
-@pytest.fixture(params=["elasticsearch", "opensearch"])
-def service(request: pytest.FixtureRequest) -> Iterator[Running]:
-    server = request.getfixturevalue(f"{request.param}_server")
+@pytest.fixture
+def service(server: Server) -> Iterator[Running]:
     index = new_index()
     with running(ServiceConfig(store=f"{server.url}/{index}", workers=1, readers=2)) as made:
         yield made
-    for side in ("", "esdedup-state-", "esdedup-quarantine-", "esdedup-corrections-"):
-        assert server.http("DELETE", f"/{side}{index}").status in (200, 404)
+    drop_index(server, index)
 
 
 def test_the_verbs_on_a_cluster(service: Running) -> None:

@@ -17,7 +17,7 @@ from schemathesis.checks import (
 )
 
 from tests.service.conftest import Running
-from tests.waiting import PATIENCE
+from tests.support.waiting import PATIENCE
 
 _BOUNDED = settings(
     max_examples=12,

@@ -18,10 +18,11 @@ from typer.testing import Result
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.service.app import make_app
 from esdedup.service.config import ServiceConfig
-from tests.commands import Cli
-from tests.service.conftest import FERRY, Running, Start
+from tests.service.conftest import Running, Start
 from tests.service.process import Process
-from tests.waiting import PATIENCE, is_still, wait_until
+from tests.support.articles import FERRY
+from tests.support.commands import Cli
+from tests.support.waiting import PATIENCE, is_still, wait_until
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def busy(service: Running) -> Iterator[None]:
         begun.set()
         done.wait(PATIENCE)
 
-    writer = service.app.state.service.writable()
+    writer = service.app.state.service.require_writer()
     future = writer._thread.submit(wait, None)
     assert begun.wait(PATIENCE)
     try:
@@ -228,8 +229,8 @@ def test_sigterm_finishes_the_batch_in_hand(process: Process, tmp_path: Path) ->
     assert written >= 50
     assert written % 50 == 0
     with Deduplicator.open(str(tmp_path / "news.db")) as deduplicator:
-        assert deduplicator.store.stats()["documents"] == written
-        assert deduplicator.store.check() == []
+        assert deduplicator.store.maintenance.stats()["documents"] == written
+        assert deduplicator.store.maintenance.find_problems() == []
     for line in process.log().splitlines():
         assert {"time", "level", "event"} <= set(json.loads(line))
 

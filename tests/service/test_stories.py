@@ -12,18 +12,19 @@ from typing import Any
 import httpx
 import pytest
 
-from esdedup.alerts.event_watch import EventWatch, Looked
+from esdedup.alerts.event_watch import EventWatch
+from esdedup.alerts.watch import LookResult
 from esdedup.service.keys import add_key
 from esdedup.settings import Settings
 from esdedup.stores import Store
-from tests.newsdesk import ferry_stories
-from tests.service.conftest import BRIDGE, FERRY, Running, Start
-from tests.waiting import PATIENCE, wait_until
+from tests.service.conftest import Running, Start
+from tests.support.articles import BRIDGE, FERRY, ferry_articles
+from tests.support.waiting import PATIENCE, wait_until
 
 
 def tellings(begin: datetime) -> list[dict[str, Any]]:
     """Twenty articles about one thing, each in words of its own, within three hours."""
-    return [document.to_json() for document in ferry_stories(20, start=begin, minutes=9)]
+    return [document.to_json() for document in ferry_articles(20, start=begin, minutes=9)]
 
 
 def bulk(service: Running, articles: list[dict[str, Any]]) -> None:
@@ -93,7 +94,7 @@ def test_events_as_they_happen(start: Start, monkeypatch: pytest.MonkeyPatch) ->
     looked = threading.Event()
 
     class Watch(EventWatch):
-        def look(self, store: Store, stopped: Callable[[], bool] = bool) -> Looked:
+        def look(self, store: Store, stopped: Callable[[], bool] = bool) -> LookResult:
             found = super().look(store, stopped)
             looked.set()
             return found

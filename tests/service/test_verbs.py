@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from esdedup.service import answer_schemas as schemas
+from esdedup.service.description import MODELS
 from esdedup.service.streaming import Spool
 from esdedup.settings import Settings
-from tests.service.conftest import BRIDGE, FERRY, Running, Start
+from tests.service.conftest import Running, Start
+from tests.support.articles import BRIDGE, FERRY
 
 
 def lines_of(text: str) -> list[dict[str, Any]]:
@@ -27,7 +28,7 @@ def test_one_article_is_indexed_and_decided(start: Start) -> None:
     assert (first.status_code, first.json()["role"]) == (201, "original")
     copy = service.post("/v1/articles", {"id": "b", "text": FERRY + " More soon."}).json()
     assert (copy["role"], copy["group"], copy["evidence"][0]["other"]) == ("duplicate", "a", "a")
-    schemas.OutcomeOut.model_validate(copy)
+    MODELS["IndexedOut"].model_validate(copy)
     again = service.post("/v1/articles", {"id": "b", "text": FERRY + " More soon."})
     assert (again.status_code, again.json()["status"]) == (200, "unchanged")
     assert service.client.get("/v1/stats").json()["roles"]["duplicate"] == 1
@@ -52,7 +53,7 @@ def test_a_page_without_an_article_waits_in_the_quarantine(start: Start) -> None
 def test_check_writes_nothing(service: Running) -> None:
     before = service.client.get("/v1/stats").json()
     found = service.post("/v1/check", {"text": FERRY.replace("12", "19")}).json()
-    schemas.DecisionOut.model_validate(found)
+    MODELS["CheckOut"].model_validate(found)
     assert found["role"] == "update"
     assert found["evidence"][0]["numbers"][0][1] == "19"
     assert service.client.get("/v1/stats").json() == before
@@ -68,6 +69,15 @@ def test_streams_are_answered_line_by_line(start: Start) -> None:
     assert end["summary"]["complete"]
     assert end["summary"]["roles"] == {"original": 1, "duplicate": 29, "unprocessed": 3}
     assert service.client.get("/v1/quarantine").json()["total"] == 3
+
+
+def test_a_stream_counts_dates_that_cannot_be_read(start: Start) -> None:
+    dates = ("2026-03-05", "01/02/2026", None, "soon")
+    records = [{"id": f"{i}", "text": FERRY, "published": d} for i, d in enumerate(dates)]
+    *answers, end = lines_of(start().bulk("\n".join(map(json.dumps, records))).text)
+    assert [a.get("unread_date") for a in answers] == [None, "01/02/2026", None, "soon"]
+    told = {"count": 2, "examples": {"1": "01/02/2026", "3": "soon"}}
+    assert end["summary"]["unread_dates"] == told
 
 
 def test_a_client_may_send_everything_before_it_reads(start: Start) -> None:
@@ -119,7 +129,7 @@ def test_search_folds(service: Running, how: str) -> None:
     else:
         answer = service.post("/v1/search", asked | {"expand": True})
     found = answer.json()
-    schemas.PageOut.model_validate(found)
+    MODELS["PageOut"].model_validate(found)
     assert found["total"]["stories"] == 2  # the update stays visible
     assert found["total"]["articles"] == 3
     hit = next(h for h in found["hits"] if h["group"] == "a")
@@ -156,7 +166,7 @@ def test_search_goes_on_by_cursor(service: Running) -> None:
 
 def test_explain_tells_why(service: Running) -> None:
     found = service.client.get("/v1/explain", params={"id": "c"}).json()
-    schemas.ExplanationOut.model_validate(found)
+    MODELS["ExplanationOut"].model_validate(found)
     assert (found["old"], found["new"]) == ("a", "c")
     assert found["evidence"]["numbers"][0][:2] == ["12", "17"]
     assert any(span["kind"] == "changed" for span in found["spans"])
@@ -172,7 +182,7 @@ def test_copies_groups_and_members(service: Running) -> None:
     groups = service.client.get("/v1/groups").json()["groups"]
     assert [(g["group"], g["size"]) for g in groups] == [("a", 2)]
     members = service.client.get("/v1/group", params={"id": "b", "by": "story"}).json()
-    schemas.MembersOut.model_validate(members)
+    MODELS["MembersOut"].model_validate(members)
     assert [m["id"] for m in members["members"]] == ["a", "b", "c"]
     paged = service.client.get("/v1/group", params={"id": "b", "size": 1, "offset": 1}).json()
     assert [m["id"] for m in paged["members"]] == ["b"]
@@ -267,7 +277,7 @@ def test_every_problem_is_counted_by_its_reason(start: Start) -> None:
     assert service.post("/v1/corrections/pin", {"id": "nobody"}).status_code == 404
     text = service.client.get("/metrics").text
     for reason, times in (("invalid", 1), ("unknown-id", 2), ("bad-request", 1), ("not-found", 1)):
-        assert f'esdedup_refused_total{{reason="{reason}"}} {times}\n' in text
+        assert f'esdedup_refused_total{{reason="{reason}"}} {times}.0\n' in text
 
 
 def test_the_page_is_served(service: Running) -> None:
@@ -298,5 +308,5 @@ def test_openapi_describes_every_route_with_examples(service: Running) -> None:
     operations = [op for path in made["paths"].values() for op in path.values()]
     assert all(op.get("summary") for op in operations)
     assert "key" in made["components"]["securitySchemes"]
-    for name in ("Article", "SearchIn", "FoldIn", "OutcomeOut", "DecisionOut", "PageOut"):
+    for name in ("Article", "SearchIn", "FoldIn", "IndexedOut", "CheckOut", "PageOut"):
         assert made["components"]["schemas"][name]["examples"]

@@ -10,14 +10,18 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from esdedup.features.numbers import number_contexts
+from esdedup.features.numbers import extract_numbers
 from esdedup.model import JSON, Candidate, Decision, Document, Evidence, Link, Signature, place_of
-from esdedup.model.encoding import encoded
+from esdedup.model.encoding import encode_json
 from esdedup.model.methods import key_fields
 from esdedup.settings import Settings
-from esdedup.stores import Probe, Record
-from esdedup.stores.cluster import requests as bodies
-from esdedup.stores.topical import Asked, topical_search
+from esdedup.stores import CandidateQuery, Record
+from esdedup.stores.cluster.requests import candidates as candidate_requests
+from esdedup.stores.cluster.requests import documents as document_requests
+from esdedup.stores.cluster.requests import mapping as mapping_requests
+from esdedup.stores.cluster.requests import searching as search_fields
+from esdedup.stores.cluster.requests.topics import topic_search
+from esdedup.stores.topical import TopicQuery
 from esdedup.text.fulltext import query_terms
 
 SETTINGS = Settings()
@@ -27,7 +31,7 @@ def term(field: str, key: str, boost: int) -> dict[str, object]:
     return {"constant_score": {"filter": {"term": {field: key}}, "boost": boost}}
 
 
-PROBE = Probe(
+PROBE = CandidateQuery(
     "d7",
     {"sketch": ("s00:a", "s01:b", "s02:c"), "exact": ("x:1",)},
     {"sketch": 2, "exact": 1},
@@ -36,7 +40,7 @@ PROBE = Probe(
 
 
 def test_one_candidate_request_for_all_methods() -> None:
-    assert bodies.candidate_search(PROBE, SETTINGS) == {
+    assert candidate_requests.candidate_search(PROBE, SETTINGS) == {
         "size": 24,
         "_source": {
             "includes": ["dedup"],
@@ -74,27 +78,27 @@ def test_one_candidate_request_for_all_methods() -> None:
 
 
 def test_articles_never_come_back_with_candidates() -> None:
-    fields = bodies.candidate_search(PROBE, SETTINGS)["_source"]
+    fields = candidate_requests.candidate_search(PROBE, SETTINGS)["_source"]
     assert fields["includes"] == ["dedup"]
 
 
 def test_keys_come_back_where_their_own_measure_decides() -> None:
     settings = replace(SETTINGS, verified_by="phrases", methods=("phrases",))
-    excluded = bodies.candidate_search(PROBE, settings)["_source"]["excludes"]
+    excluded = candidate_requests.candidate_search(PROBE, settings)["_source"]["excludes"]
     assert "dedup.phrases" not in excluded
     assert "dedup.windows" in excluded
 
 
 def test_the_window_and_who_attracts_are_filters() -> None:
-    open_to_all = replace(PROBE, window=30, attracting_only=False)
-    query = bodies.candidate_search(open_to_all, SETTINGS)["query"]["bool"]
+    open_to_all = replace(PROBE, window=30, representatives_only=False)
+    query = candidate_requests.candidate_search(open_to_all, SETTINGS)["query"]["bool"]
     assert query["filter"] == [{"range": {"dedup.moment": {"lte": 100, "gte": 70}}}]
-    later = bodies.later_search(open_to_all)["query"]["bool"]
+    later = candidate_requests.successor_search(open_to_all)["query"]["bool"]
     assert later["filter"] == [{"range": {"dedup.moment": {"gte": 100, "lte": 130}}}]
 
 
 def test_ties_can_be_told_apart_on_the_server() -> None:
-    search = bodies.candidate_search(PROBE, SETTINGS, in_order=True)
+    search = candidate_requests.candidate_search(PROBE, SETTINGS, in_order=True)
     assert search["sort"] == [{"_score": "desc"}, {"dedup.moment": "asc"}, {"dedup.id": "asc"}]
     query = search["query"]["bool"]
     assert query["filter"][1] == {
@@ -110,7 +114,7 @@ def test_ties_can_be_told_apart_on_the_server() -> None:
 
 def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
     other = replace(PROBE, id="d9", keys={"sketch": ("s00:a", "s01:z")}, order=(300, "d9"))
-    body = bodies.gathering_search([PROBE, other], SETTINGS, later=False, size=50)
+    body = candidate_requests.gathering_search([PROBE, other], SETTINGS, later=False, size=50)
     assert body["query"]["bool"]["filter"] == [
         {"range": {"dedup.moment": {"lte": 300}}},
         {"term": {"dedup.attracts": True}},
@@ -126,23 +130,27 @@ def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
     ]
     assert (body["size"], body["track_total_hits"]) == (50, False)
     # As a counting search fetches, and the keys that are counted here.
-    assert body["_source"] == bodies.candidate_search(PROBE, SETTINGS)["_source"]
+    assert body["_source"] == candidate_requests.candidate_search(PROBE, SETTINGS)["_source"]
     phrases = replace(PROBE, keys={"phrases": ("p:1",)})
-    by_phrases = bodies.gathering_search([PROBE, phrases], SETTINGS, later=False, size=50)
+    by_phrases = candidate_requests.gathering_search(
+        [PROBE, phrases], SETTINGS, later=False, size=50
+    )
     assert "dedup.phrases" not in by_phrases["_source"]["excludes"]
     near = [replace(p, window=30) for p in (PROBE, other)]
-    later = bodies.gathering_search(near, SETTINGS, later=True, size=50)
+    later = candidate_requests.gathering_search(near, SETTINGS, later=True, size=50)
     assert later["query"]["bool"]["filter"][0] == {
         "range": {"dedup.moment": {"gte": 100, "lte": 330}}
     }
     assert later["_source"] == ["dedup.moment", "dedup.rank", "dedup.sketch", "dedup.exact"]
-    unbounded = bodies.gathering_search([near[0], other], SETTINGS, later=True, size=50)
+    unbounded = candidate_requests.gathering_search([near[0], other], SETTINGS, later=True, size=50)
     assert unbounded["query"]["bool"]["filter"][0] == {"range": {"dedup.moment": {"gte": 100}}}
 
 
 def test_where_documents_have_ranks_the_order_is_by_rank_first() -> None:
     ranked = replace(PROBE, order=(place_of(3, 100), "d7"), window=30, ranked=True)
-    order, near = bodies.candidate_search(ranked, SETTINGS)["query"]["bool"]["filter"][:2]
+    order, near = candidate_requests.candidate_search(ranked, SETTINGS)["query"]["bool"]["filter"][
+        :2
+    ]
     unranked = {"bool": {"must_not": [{"exists": {"field": "dedup.rank"}}]}}
     here = [{"term": {"dedup.rank": 3}}, {"range": {"dedup.moment": {"lte": 100}}}]
     assert order["bool"]["should"] == [
@@ -151,9 +159,9 @@ def test_where_documents_have_ranks_the_order_is_by_rank_first() -> None:
         unranked,
     ]
     assert near == {"range": {"dedup.moment": {"gte": 70, "lte": 130}}}
-    (order, _) = bodies.later_search(ranked)["query"]["bool"]["filter"]
+    (order, _) = candidate_requests.successor_search(ranked)["query"]["bool"]["filter"]
     assert order["bool"]["should"][0] == {"range": {"dedup.rank": {"gt": 3}}}
-    gathered = bodies.gathering_search([ranked, ranked], SETTINGS, later=False, size=9)
+    gathered = candidate_requests.gathering_search([ranked, ranked], SETTINGS, later=False, size=9)
     assert gathered["query"]["bool"]["filter"][0] == near
 
 
@@ -167,8 +175,10 @@ def test_what_was_gathered_is_counted_for_each_probe() -> None:
         hit("late", 200, "s00:a", "s02:c"),
         hit("d7", 50, "s00:a", "s01:b", "s02:c"),
     ]
-    near = replace(PROBE, id="d8", keys={"sketch": ("s00:a",)}, needed={"sketch": 1}, window=85)
-    first, second = bodies.gathered([PROBE, near], hits)
+    near = replace(
+        PROBE, id="d8", keys={"sketch": ("s00:a",)}, min_shared_keys={"sketch": 1}, window=85
+    )
+    first, second = candidate_requests.count_gathered([PROBE, near], hits)
     assert {h["_id"]: shared for h, shared in first} == {
         "two": {"sketch": 2},
         "late": {"sketch": 2},
@@ -179,33 +189,39 @@ def test_what_was_gathered_is_counted_for_each_probe() -> None:
 MIXED = replace(
     PROBE,
     keys={"sketch": ("s00:a", "s01:b", "s02:c"), "simhash": ("h0:1", "h1:2")},
-    needed={"sketch": 2, "simhash": 1},
+    min_shared_keys={"sketch": 2, "simhash": 1},
 )
 
 
 def test_keys_that_meet_by_chance_are_not_gathered_but_counted() -> None:
-    assert dict(bodies.seldom_met(MIXED).keys) == {"sketch": MIXED.keys["sketch"]}
-    by_chance = bodies.met_by_chance(MIXED)
+    assert dict(candidate_requests.without_chance_keys(MIXED).keys) == {
+        "sketch": MIXED.keys["sketch"]
+    }
+    by_chance = candidate_requests.only_chance_keys(MIXED)
     assert by_chance is not None
     assert dict(by_chance.keys) == {"simhash": MIXED.keys["simhash"]}
-    assert bodies.met_by_chance(bodies.seldom_met(MIXED)) is None
-    body = bodies.gathering_search([MIXED], SETTINGS, later=False, size=50)
+    assert (
+        candidate_requests.only_chance_keys(candidate_requests.without_chance_keys(MIXED)) is None
+    )
+    body = candidate_requests.gathering_search([MIXED], SETTINGS, later=False, size=50)
     (shared,) = body["query"]["bool"]["filter"][-1]["bool"]["should"]
     assert list(shared["terms"]) == ["dedup.sketch"]
     dedup = {"moment": 5, "sketch": ["s00:a", "s01:b"], "blocks": ["h1:2", "h2:9"]}
-    ((found,),) = bodies.gathered([MIXED], [{"_id": "x", "_source": {"dedup": dedup}}])
+    ((found,),) = candidate_requests.count_gathered(
+        [MIXED], [{"_id": "x", "_source": {"dedup": dedup}}]
+    )
     assert found[1] == {"sketch": 2, "simhash": 1}
-    assert not bodies.may_be_common([MIXED])
-    assert bodies.may_be_common([replace(PROBE, keys={"phrases": ("p:1",)})])
-    assert bodies.are_seldom_common([PROBE])
-    assert not bodies.are_seldom_common([PROBE, MIXED])
+    assert not candidate_requests.has_common_keys([MIXED])
+    assert candidate_requests.has_common_keys([replace(PROBE, keys={"phrases": ("p:1",)})])
+    assert candidate_requests.are_all_selective([PROBE])
+    assert not candidate_requests.are_all_selective([PROBE, MIXED])
 
 
 def test_chance_has_the_low_digits_of_a_score_wherever_it_is_named() -> None:
-    first, second = bodies.candidate_search(MIXED, SETTINGS)["query"]["bool"]["should"]
+    first, second = candidate_requests.candidate_search(MIXED, SETTINGS)["query"]["bool"]["should"]
     assert first["bool"]["should"][0] == term("dedup.blocks", "h0:1", 1)
     assert second["bool"]["should"][0] == term("dedup.sketch", "s00:a", 4)
-    assert bodies.shared_by_method(MIXED, 4 * 3 + 1) == {"sketch": 3, "simhash": 1}
+    assert candidate_requests.shared_by_method(MIXED, 4 * 3 + 1) == {"sketch": 3, "simhash": 1}
 
 
 def test_of_many_gathered_the_same_are_best_as_of_many_counted() -> None:
@@ -218,7 +234,7 @@ def test_of_many_gathered_the_same_are_best_as_of_many_counted() -> None:
 
     by_chance = [candidate(f"c{n}", simhash=2) for n in range(5)]
     close = [candidate("z", sketch=2), candidate("y", sketch=2, simhash=1)]
-    best = bodies.best_of(MIXED, [*by_chance, *close], settings)
+    best = candidate_requests.best_of(MIXED, [*by_chance, *close], settings)
     assert {c.id for c in best} == {"y", "z", "c0"}
 
 
@@ -232,14 +248,16 @@ def test_of_many_gathered_the_same_are_best_as_of_many_counted() -> None:
     ],
 )
 def test_a_score_holds_the_count_of_each_method(score: float, counts: dict[str, int]) -> None:
-    assert bodies.shared_by_method(PROBE, score) == counts
+    assert candidate_requests.shared_by_method(PROBE, score) == counts
 
 
 def test_counts_that_do_not_fit_into_a_float_are_refused() -> None:
     many = tuple(str(n) for n in range(5000))
-    probe = replace(PROBE, keys={"sketch": many, "exact": many}, needed={"sketch": 1, "exact": 1})
+    probe = replace(
+        PROBE, keys={"sketch": many, "exact": many}, min_shared_keys={"sketch": 1, "exact": 1}
+    )
     with pytest.raises(ValueError, match="do not fit into one score"):
-        bodies.candidate_search(probe, SETTINGS)
+        candidate_requests.candidate_search(probe, SETTINGS)
 
 
 def record() -> Record:
@@ -255,7 +273,7 @@ def record() -> Record:
 
 def stored(one: Record, now: str) -> JSON:
     """As a cluster has it, which is told in JSON."""
-    source: JSON = json.loads(encoded(bodies.source_of(one, now)))
+    source: JSON = json.loads(encode_json(document_requests.source_of(one, now)))
     return source
 
 
@@ -278,7 +296,7 @@ def test_what_is_stored() -> None:
             "first_seen": 90,
             "role": "duplicate",
             "group": "a",
-            "gid": bodies.group_number("a"),
+            "gid": document_requests.group_number("a"),
             "story": "a",
             "parent": "a",
             "canonical": False,
@@ -294,45 +312,45 @@ def test_what_is_stored() -> None:
 
 def test_what_is_stored_comes_back() -> None:
     source = stored(record(), "2024-05-02T00:00:00Z")
-    assert bodies.record_from("b", source, None) == record()
+    assert document_requests.record_from("b", source, None) == record()
 
 
 def test_counts_are_stored_as_they_came() -> None:
-    counts = number_contexts("In Ölde 12 people died, and 3,500 left their houses.", "en")
+    counts = extract_numbers("In Ölde 12 people died, and 3,500 left their houses.", "en")
     signature = replace(record().signature, numbers=counts)
     one = replace(record(), signature=signature)
     other = replace(record(), signature=pickle.loads(pickle.dumps(signature)))  # from a worker
     source = stored(one, "now")
     assert source == stored(other, "now")
     assert source["dedup"]["numbers"] == {"list": [list(count) for count in counts]}
-    assert bodies.record_from("b", source, None).signature.numbers == counts
+    assert document_requests.record_from("b", source, None).signature.numbers == counts
 
 
 def test_a_link_rewrites_nothing_else() -> None:
-    source = bodies.source_of(record(), "now")["dedup"]
-    link = bodies.link_fields(record().decision, "now")
+    source = document_requests.source_of(record(), "now")["dedup"]
+    link = document_requests.link_fields(record().decision, "now")
     assert {name: source[name] for name in link} == link
     assert not set(link) & {"sketch", "shingles", "moment", "first_seen", "format"}
 
 
 def test_group_numbers_are_stable_and_signed() -> None:
-    assert bodies.group_number("a") == 4681665781835383343
-    assert -(2**63) <= bodies.group_number("ç" * 200) < 2**63
+    assert document_requests.group_number("a") == 4681665781835383343
+    assert -(2**63) <= document_requests.group_number("ç" * 200) < 2**63
 
 
 def test_every_field_of_a_document_is_mapped() -> None:
-    mapped = bodies.properties()["dedup"]["properties"]
-    assert set(bodies.source_of(record(), "now")["dedup"]) <= set(mapped)
+    mapped = mapping_requests.properties()["dedup"]["properties"]
+    assert set(document_requests.source_of(record(), "now")["dedup"]) <= set(mapped)
     assert set(key_fields().values()) <= set(mapped)
 
 
 def test_no_group_is_ever_left_out_of_the_index() -> None:
     """An ignored group is a missing one, and a collapse folds all those into one."""
-    assert bodies.properties()["dedup"]["properties"]["group"] == {"type": "keyword"}
+    assert mapping_requests.properties()["dedup"]["properties"]["group"] == {"type": "keyword"}
 
 
 def test_followers_by_group_and_by_parent() -> None:
-    assert bodies.followers_query(["a", "b"]) == {
+    assert search_fields.dependents_query(["a", "b"]) == {
         "bool": {
             "should": [
                 {"terms": {"dedup.group": ["a", "b"]}},
@@ -352,7 +370,7 @@ def test_the_field_that_holds_whole_values() -> None:
         "a.b": {"type": "date"},
     }
     found = {
-        name: bodies.exact_field(properties, name)
+        name: search_fields.exact_field(properties, name)
         for name in ("source", "title", "headline", "headline.raw", "meta.desk", "meta.lead",
                      "a.b", "absent", "meta.absent", "_index")
     }  # fmt: skip
@@ -367,16 +385,16 @@ def test_words_are_phrases_in_all_their_forms() -> None:
     def phrase(form: str) -> dict[str, object]:
         return {"multi_match": {"query": form, "type": "phrase", "fields": ["title^2", "text"]}}
 
-    assert bodies.words_query("Dead") == {
+    assert search_fields.words_query("Dead") == {
         "bool": {"must": [{"dis_max": {"queries": [phrase("dead")]}}]}
     }
-    query = bodies.words_query('"two words" il')
+    query = search_fields.words_query('"two words" il')
     assert query is not None
     first, second = (must["dis_max"]["queries"] for must in query["bool"]["must"])
     assert first == [phrase("two words")]
     assert second[:2] == [phrase("il"), phrase("ıl")]
     assert phrase("d’il") in second
-    assert bodies.words_query(' * - "" ') is None
+    assert search_fields.words_query(' * - "" ') is None
 
 
 def test_terms_of_a_query() -> None:
@@ -384,16 +402,16 @@ def test_terms_of_a_query() -> None:
 
 
 def test_the_quarantine_is_matched_by_no_pattern_of_the_articles() -> None:
-    assert bodies.quarantine_index("news") == "esdedup-quarantine-news"
-    assert bodies.quarantine_index("news-*,old") == "esdedup-quarantine-news---old"
-    assert bodies.quarantine_mapping()["properties"]["document"] == {
+    assert mapping_requests.quarantine_index("news") == "esdedup-quarantine-news"
+    assert mapping_requests.quarantine_index("news-*,old") == "esdedup-quarantine-news---old"
+    assert mapping_requests.quarantine_mapping()["properties"]["document"] == {
         "type": "object",
         "enabled": False,
     }
 
 
 def test_an_index_of_ours_refuses_no_unknown_field() -> None:
-    mapping = bodies.news_mapping(SETTINGS)
+    mapping = mapping_requests.news_mapping(SETTINGS)
     assert mapping["dynamic"] is False
     assert mapping["_meta"]["esdedup"]["shaping"] == SETTINGS.shaping()
 
@@ -405,35 +423,15 @@ def test_methods_that_one_score_cannot_count_are_asked_apart() -> None:
         "phrases": tuple(f"p{i:02d}:x" for i in range(64)),
         "lengths": tuple(f"w:{i}" for i in range(900)),
     }
-    probe = Probe("a", keys, dict.fromkeys(keys, 1), (5, "a"))
-    parts = bodies.asked_apart(probe)
+    probe = CandidateQuery("a", keys, dict.fromkeys(keys, 1), (5, "a"))
+    parts = candidate_requests.split_query(probe)
     assert [list(part.keys) for part in parts] == [["sketch", "simhash", "phrases"], ["lengths"]]
     assert {m: k for part in parts for m, k in part.keys.items()} == keys
     for part in parts:  # counted exactly, and within what OpenSearch allows
-        body = bodies.candidate_search(part, Settings())
+        body = candidate_requests.candidate_search(part, Settings())
         assert sum(len(c["bool"]["should"]) for c in body["query"]["bool"]["should"]) <= 1_000
-    few = Probe("a", {"sketch": keys["sketch"]}, {"sketch": 2}, (5, "a"))
-    assert bodies.asked_apart(few) == [few]
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        {},
-        {"title": "One", "text": "Two words", "url": "u", "source": "s", "lang": "en", "more": 1},
-        {"title": ["no", "text"], "text": None, "url": 3, "source": {"name": "s"}, "lang": 7},
-        {"title": "\ud800", "text": "half a pair: \udfff"},
-    ],
-)
-@pytest.mark.parametrize("names", [{}, {"text": ("body", "more.text"), "title": ("title",)}])
-def test_what_a_text_is_read_by_is_as_in_the_whole_document(
-    source: JSON, names: dict[str, tuple[str, ...]]
-) -> None:
-    stored = {**source, "body": "Theirs", "published": "2024-03-01", "dedup": {"group": "a"}}
-    whole = bodies.document_from("a", stored, names)
-    read = bodies.read_from("a", stored, names)
-    fields = ("id", "title", "text", "url", "source", "lang")
-    assert [getattr(read, name) for name in fields] == [getattr(whole, name) for name in fields]
+    few = CandidateQuery("a", {"sketch": keys["sketch"]}, {"sketch": 2}, (5, "a"))
+    assert candidate_requests.split_query(few) == [few]
 
 
 def _matched(query: str) -> JSON:
@@ -442,16 +440,16 @@ def _matched(query: str) -> JSON:
 
 
 def test_who_has_any_of_the_words() -> None:
-    query = topical_search(Asked(["ferry", "ışık"], group="g"))["query"]["bool"]
+    query = topic_search(TopicQuery(["ferry", "ışık"], group="g"))["query"]["bool"]
     assert query["filter"] == [{"term": {"dedup.canonical": True}}]
     assert query["must_not"] == [{"term": {"dedup.group": "g"}}]
     assert query["should"][0] == _matched("ferry")
     assert query["should"][1] == _matched("ışık")
-    kin = topical_search(Asked(["évinde"]))["query"]["bool"]["should"]
+    kin = topic_search(TopicQuery(["évinde"]))["query"]["bool"]["should"]
     assert kin == [{"dis_max": {"queries": [_matched("évinde"), _matched("évınde")]}}]
 
 
 @pytest.mark.parametrize(("low", "high"), [(5, 1 << 62), (-(1 << 62), 7), (5, 7)])
 def test_who_has_them_in_a_span_of_time(low: int, high: int) -> None:
-    _, span = topical_search(Asked(["ferry"], low, high))["query"]["bool"]["filter"]
+    _, span = topic_search(TopicQuery(["ferry"], low, high))["query"]["bool"]["filter"]
     assert span == {"range": {"dedup.moment": {"gte": low, "lte": high}}}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from esdedup.model.encoding import Ready
+from esdedup.model.encoding import RawJson
 from esdedup.stores.cluster import bulk
 from esdedup.stores.cluster.bulk import Action
 from esdedup.stores.cluster.connection import Connection, Target
@@ -16,7 +16,7 @@ CREATE = {"create": {"_index": "news", "_id": "a"}}
 
 
 def test_an_action_is_the_lines_that_are_sent() -> None:
-    source = {"text": "Ölde", "numbers": {"list": Ready('[["12"]]')}}
+    source = {"text": "Ölde", "numbers": {"list": RawJson('[["12"]]')}}
     lines = Action.of("a", CREATE, source).lines.decode().splitlines(keepends=True)
     assert [json.loads(line) for line in lines] == [
         CREATE,
@@ -35,7 +35,7 @@ def test_a_request_is_closed_by_its_bytes_or_its_documents(
     def perform(method: str, path: str, params: Any, body: bytes) -> Any:
         sent.append(body)
         count = body.count(b'"create"')
-        return {"items": [{"create": {"status": 201, "result": "created"}}] * count}
+        return 200, {"items": [{"create": {"status": 201, "result": "created"}}] * count}
 
     target = Target.parse("http://localhost:9200/news", {})
     connection = Connection("elasticsearch", target, perform, lambda: None)

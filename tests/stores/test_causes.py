@@ -13,11 +13,11 @@ import pytest
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import StoreError
 from esdedup.model import Document
-from esdedup.service.problems import of_error
+from esdedup.service.problems import problem_of
 from esdedup.stores import open_store
 from esdedup.stores.cluster import bulk
 from esdedup.stores.cluster.bulk import Action
-from esdedup.stores.cluster.causes import cause_of, denial_of, told
+from esdedup.stores.cluster.causes import cause_of, denial_of, describe_error
 from esdedup.stores.cluster.connection import ClusterRefused, PrivilegeMissing, Target, connect
 from esdedup.stores.cluster.store import ClusterStore
 from tests.gateway.running import commanded
@@ -59,7 +59,7 @@ def test_what_the_service_says_of_it() -> None:
     """The privilege, not the host; the log has the rest."""
     target = Target.parse("http://inside.example:9200/news", {})
     error = PrivilegeMissing(403, refusal(OF_OPENSEARCH), "POST /news/_search", target)
-    problem = of_error(error)
+    problem = problem_of(error)
     assert (problem.status_code, problem.code) == (500, "store-error")
     assert "the privilege indices:data/read/search" in problem.detail
     assert "inside.example" not in problem.detail
@@ -84,8 +84,8 @@ def test_failures_of_shards() -> None:
     assert cause_of(answer) == (
         " (index news: engine_closed: closed <- i_o_exception: No space left on device)"
     )
-    assert told("a page of a proxy") == "a page of a proxy"
-    assert told({"error": {"type": "x", "reason": None, "root_cause": None}}) == "x"
+    assert describe_error("a page of a proxy") == "a page of a proxy"
+    assert describe_error({"error": {"type": "x", "reason": None, "root_cause": None}}) == "x"
 
 
 @pytest.mark.servers
@@ -127,7 +127,7 @@ class TestCauses:
     def test_of_a_document(self, store: ClusterStore) -> None:
         date = store.target.index.replace("*", "date")
         action = Action.of("b", {"index": {"_index": date, "_id": "b"}}, {"day": "some day"})
-        (reason,) = store.write([action]).failures.values()
+        (reason,) = store.documents.write([action]).failures.values()
         assert "failed to parse field [day] of type [date]" in reason
         assert "failed to parse date field [some day]" in reason
 

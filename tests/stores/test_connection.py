@@ -14,7 +14,7 @@ import pytest
 
 from esdedup.errors import StoreError, StoreUnavailable, UnsupportedVersion
 from esdedup.stores.cluster import connection
-from esdedup.stores.cluster.connection import Connection, Target, _Later, _refusal, connect
+from esdedup.stores.cluster.connection import Connection, Target, Unanswered, _refusal, connect
 from esdedup.stores.cluster.versions import check_version
 
 TARGET = Target.parse("elasticsearch+http://127.0.0.1:9/news", {"ES_OPENING_SECONDS": "0"})
@@ -25,7 +25,7 @@ def of(answers: list[object], target: Target = TARGET) -> Connection:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
-        return answer
+        return 200, answer
 
     return Connection("elasticsearch", target, perform, lambda: None)
 
@@ -40,14 +40,14 @@ def test_a_server_that_was_never_there_is_told_with_the_remedy(product: str, hos
 
 def test_the_time_for_opening_can_be_set_and_is_never_longer_than_for_all_else() -> None:
     assert Target.parse("http://x/news", {}).opening_seconds == 10
-    nobody = connection._NobodyThere("refused")
+    nobody = connection.Unreachable("refused")
     short = Target.parse("http://x/news", {"ES_RETRY_SECONDS": "0", "ES_OPENING_SECONDS": "60"})
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         of([nobody], short).send("GET", "/")
 
 
 def test_a_server_that_answered_is_waited_for() -> None:
-    lost = connection._NobodyThere("refused")
+    lost = connection.Unreachable("refused")
     opened = of([{"first": True}, lost, lost, {"again": True}])
     assert opened.send("GET", "/") == {"first": True}
     assert opened.send("GET", "/") == {"again": True}
@@ -55,7 +55,7 @@ def test_a_server_that_answered_is_waited_for() -> None:
 
 
 def test_a_server_that_is_busy_while_it_is_opened_is_waited_for() -> None:
-    busy, lost = connection._Later("503"), connection._NobodyThere("refused")
+    busy, lost = connection.Unanswered("503"), connection.Unreachable("refused")
     assert of([busy, lost, {"up": True}]).send("GET", "/") == {"up": True}
 
 
@@ -156,7 +156,7 @@ def test_a_busy_answer_is_tried_again(recorder: Recorder, stated: bool, status: 
 def test_what_passes_and_what_lasts(status: int, kind: str, is_tried_again: bool) -> None:
     body = {"error": {"type": kind, "reason": "told by the server"}, "status": status}
     raised = _refusal(Target.parse("http://a:9200/news", {}), status, body, "POST /news/_search")
-    assert isinstance(raised, _Later) == is_tried_again
+    assert isinstance(raised, Unanswered) == is_tried_again
 
 
 def test_another_answer_is_not(recorder: Recorder) -> None:

@@ -27,34 +27,26 @@ from esdedup.clustering.outcomes import Outcome
 from esdedup.errors import EsdedupError, StoreError, StoreUnavailable
 from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.stores.cluster import requests as bodies
-from tests.backfill.newsroom import Newsroom, articles, end_after, expected_groups
+from tests.maintenance.foreign_index import Newsroom, articles, end_after, expected_groups
 from tests.servers import PASSWORD, Cluster, Proxy, Server, start
 from tests.servers.fixtures import READER, READER_PASSWORD, WRITER, WRITER_PASSWORD
 from tests.soak import check, of_one_writer
-from tests.stores.conftest import new_index
-from tests.test_linking import SENTENCES, Article
-from tests.waiting import wait_until
+from tests.support.articles import StoryVariant
+from tests.support.backends import drop_index, new_index
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.servers
 
 SETTINGS = Settings(batch=12)
 PATIENCE = 200
-WHOLE = tuple(range(SENTENCES))
 
 
 def stream(count: int) -> list[Document]:
     """Every third is a copy of one of the two before it."""
     return [
-        Article(n - n % 3 if n % 3 == 2 else n, WHOLE, 12, 0, n % 5).document(f"d{n:04d}")
+        StoryVariant(n - n % 3 if n % 3 == 2 else n, day=n % 5).document(f"d{n:04d}")
         for n in range(count)
     ]
-
-
-@pytest.fixture(params=["elasticsearch", "opensearch"])
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(f"{request.param}_server")
-    return found
 
 
 @pytest.fixture(scope="module", params=["elasticsearch", "opensearch"])
@@ -126,11 +118,6 @@ def nothing() -> None:
     """Where the whole fault is concurrent with the writing."""
 
 
-def drop(server: Server | Cluster, index: str) -> None:
-    for name in (index, bodies.quarantine_index(index)):
-        server.http("DELETE", f"/{name}")
-
-
 # --- servers that go away --------------------------------------------------------------------
 
 
@@ -146,7 +133,7 @@ def test_a_node_killed_in_the_middle_of_a_bulk(cluster: Cluster) -> None:
         index_during(store, documents, Fault(nothing, victim.kill), after=60)
         check(store, of_one_writer(documents))
     finally:
-        drop(cluster, index)
+        drop_index(cluster, index)
         victim.restart(nodes=3)
 
 
@@ -171,7 +158,7 @@ def test_a_cluster_without_a_quorum_is_waited_for(cluster: Cluster) -> None:
         check(store, of_one_writer(documents))
     finally:
         cluster.wait_for("green", nodes=3)
-        drop(cluster, index)
+        drop_index(cluster, index)
 
 
 def wait_until_nobody_leads(cluster: Cluster) -> None:
@@ -191,7 +178,7 @@ def test_a_server_restarted_under_way(small_server: Server) -> None:
 
     index_during(store, documents, Fault(nothing, crash), after=40)
     check(store, of_one_writer(documents))
-    drop(small_server, index)
+    drop_index(small_server, index)
 
 
 def test_a_sweeping_daemon_outlives_a_restart(server: Server) -> None:
@@ -255,7 +242,7 @@ def test_a_full_write_queue_is_waited_for(small_server: Server) -> None:
     with Deduplicator.open(store, SETTINGS) as deduplicator:
         deduplicator.sweep(began)
     check(store, of_one_writer(documents))
-    drop(small_server, index)
+    drop_index(small_server, index)
     small_server.http("DELETE", f"/{index}-noise")
 
 
@@ -283,7 +270,7 @@ def test_slow_and_cut_connections(server: Server, monkeypatch: pytest.MonkeyPatc
         index_during(store, documents, *faults, after=24)
         assert proxy.connections > len(faults)
     check(url(server, index, server.product), of_one_writer(documents))
-    drop(server, index)
+    drop_index(server, index)
 
 
 def test_a_server_that_never_answers_is_given_up(
@@ -315,15 +302,15 @@ def test_one_refused_document_among_a_thousand(server: Server) -> None:
         assert failed.failure.where == "https://x.org/bad"
         assert "views" in failed.failure.reason
         assert '"many"' in failed.failure.reason
-        assert deduplicator.store.stats()["documents"] == 999
-        (kept,) = deduplicator.store.quarantined()
+        assert deduplicator.store.maintenance.stats()["documents"] == 999
+        (kept,) = deduplicator.store.quarantine.entries()
         assert kept.document is not None
         assert dict(kept.document.extra) == {"views": "many"}
         mended = Document(id="bad", text="t", extra={"views": 7})
         (outcome,) = deduplicator.add_many([mended])
         assert outcome.status == "new"
-        assert deduplicator.store.quarantined() == []
-    drop(server, index)
+        assert deduplicator.store.quarantine.entries() == []
+    drop_index(server, index)
 
 
 @pytest.mark.parametrize("block", ["read_only_allow_delete", "write"])
@@ -345,7 +332,7 @@ def test_an_index_that_takes_no_writes(server: Server, block: str) -> None:
     set_block(None)
     index_all(store, documents)
     check(store, of_one_writer(documents))
-    drop(server, index)
+    drop_index(server, index)
 
 
 # --- who we are ------------------------------------------------------------------------------
@@ -403,7 +390,7 @@ def test_the_right_credentials_and_authority(
     index_all(store, documents)
     check(store, of_one_writer(documents))
     check(store.removeprefix("elasticsearch+"), of_one_writer(documents))
-    drop(server, index)
+    drop_index(server, index)
 
 
 @pytest.mark.parametrize("product", ["elasticsearch+", ""])
@@ -417,7 +404,7 @@ def test_a_password_may_have_any_letters(
     monkeypatch.setenv("ES_USERNAME", WRITER)
     monkeypatch.setenv("ES_PASSWORD", WRITER_PASSWORD)
     Deduplicator.open(product + secured(server, index).removeprefix("elasticsearch+")).close()
-    drop(server, index)
+    drop_index(server, index)
 
 
 @pytest.mark.parametrize("product", ["elasticsearch+", ""])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esdedup.model import Decision, Document, Link, Order, Signature
-from esdedup.stores import Probe, Record
+from esdedup.stores import CandidateQuery, Record
 from esdedup.stores.key_index import KeyIndex
 
 KEYS = st.sets(st.sampled_from("abcdef"), min_size=1, max_size=4)
@@ -37,15 +37,15 @@ def shared_by_hand(a: Record, b: Record) -> dict[str, int]:
 
 @given(RECORDS, st.integers(0, 3), st.booleans())
 def test_records_are_found_as_a_store_would_find_them(
-    records: list[Record], window: int, attracting_only: bool
+    records: list[Record], window: int, representatives_only: bool
 ) -> None:
     index = KeyIndex()
     for one in records:
         index.put(one)
     assert index.records.keys() == {one.document.id for one in records}
     for one in records:
-        asked = Probe(
-            one.document.id, one.signature.keys, NEEDED, one.order, window, attracting_only
+        asked = CandidateQuery(
+            one.document.id, one.signature.keys, NEEDED, one.order, window, representatives_only
         )
         near = [
             (other, shared)
@@ -56,7 +56,8 @@ def test_records_are_found_as_a_store_would_find_them(
         before = {
             other.document.id: (shared, other.order, other.decision.link)
             for other, shared in near
-            if other.order < one.order and (_attracts(other.decision.link) or not attracting_only)
+            if other.order < one.order
+            and (_attracts(other.decision.link) or not representatives_only)
         }
         shown_before, shown_after = index.find_with_successors(asked)
         found: dict[str, tuple[object, Order, Link]] = {
@@ -72,7 +73,7 @@ def test_of_two_versions_the_later_is_found_once() -> None:
     for version in (first, second):
         index.put(version)
     asked = record(2, 2, {"a", "b", "c"}, {"f"})
-    probe = Probe(asked.document.id, asked.signature.keys, NEEDED, asked.order)
+    probe = CandidateQuery(asked.document.id, asked.signature.keys, NEEDED, asked.order)
     (found,), after = index.find_with_successors(probe)
     assert (found.id, found.order, found.signature) == ("d1", second.order, second.signature)
     assert found.shared == {"sketch": 2}, "not the key of the version before"
@@ -92,7 +93,7 @@ def test_discarded_records_leave_no_trace(records: list[Record], data: st.DataOb
         else:
             fresh.put(one)
     for one in records:
-        asked = Probe(one.document.id, one.signature.keys, NEEDED, one.order)
+        asked = CandidateQuery(one.document.id, one.signature.keys, NEEDED, one.order)
         assert index.find(asked) == fresh.find(asked)
         assert index.successors(asked) == fresh.successors(asked)
 

@@ -14,10 +14,11 @@ from esdedup.model import Document
 from esdedup.model.encoding import MAX_DEPTH, TOO_DEEP
 from esdedup.model.queries import Query
 from esdedup.search.searcher import Searcher
-from tests.commands import BRIDGE, FERRY, article
-from tests.reading import deep, from_stdin
+from tests.ingest.reading import deep, from_stdin
 from tests.servers import Server
-from tests.stores.conftest import Backend, new_index
+from tests.support.articles import BRIDGE, FERRY
+from tests.support.backends import Backend, new_index
+from tests.support.commands import article_json
 
 # Both engines keep up to 999 levels of a field.
 DEPTHS = [MAX_DEPTH, 500, 700, 900, 999]
@@ -25,21 +26,15 @@ DEPTHS = [MAX_DEPTH, 500, 700, 900, 999]
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_indexing_sets_the_deep_one_aside(backend: Backend, workers: int) -> None:
-    first, last = article("first", FERRY, 3), article("last", BRIDGE, 4)
+    first, last = article_json("first", FERRY, 3), article_json("last", BRIDGE, 4)
     lines = [first, *(deep(depth, text=FERRY).encode() for depth in DEPTHS), last]
     with Deduplicator(backend.open()) as news:
         outcomes = list(news.add_many(from_stdin(*lines), workers=workers))
         assert [o.status for o in outcomes] == ["new", *["failed"] * len(DEPTHS), "new"]
-        kept = news.store.quarantined()
+        kept = news.store.quarantine.entries()
         assert len(kept) == len(DEPTHS)
         assert all(TOO_DEEP in failure.reason and failure.final for failure in kept)
-        assert set(news.store.get_many(["first", "last"])) == {"first", "last"}
-
-
-@pytest.fixture(params=["elasticsearch", "opensearch"])
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(f"{request.param}_server")
-    return found
+        assert set(news.store.documents.get(["first", "last"])) == {"first", "last"}
 
 
 @pytest.mark.servers
@@ -62,7 +57,7 @@ def test_sweep_signs_what_stands_beside_a_deep_one(server: Server) -> None:
             assert not done.failures
             assert done.done == len(written)
             assert not sweep(news, datetime.now(UTC)).done, "all of them have a place"
-            records = news.store.get_many(written)
+            records = news.store.documents.get(written)
             for id_, record in records.items():
                 is_refused = id_.startswith("source-")
                 assert (record.decision.role == "unprocessed") == is_refused, id_
@@ -80,4 +75,4 @@ def test_what_is_not_too_deep_comes_back(backend: Backend) -> None:
     assert isinstance(document, Document)
     with Deduplicator(backend.open()) as news:
         news.add(document)
-        assert news.store.get_many(["a"])["a"].document.extra["x"] == json.loads(line)["x"]
+        assert news.store.documents.get(["a"])["a"].document.extra["x"] == json.loads(line)["x"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -10,50 +9,34 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import Contradiction
-from esdedup.maintenance.change_canonical_rule import reroot
+from esdedup.maintenance.change_canonical_rule import change_canonical_rule
 from esdedup.maintenance.curation import forget, merge, pin, split
-from esdedup.maintenance.retention import Rule, expire
-from esdedup.model import Document
+from esdedup.maintenance.retention import RetentionRule, expire
 from esdedup.settings import Settings
-from esdedup.stores.cluster.requests import corrections_index
-from esdedup.stores.cluster.store import ClusterStore
-from tests.stores.conftest import Backend
-from tests.test_linking import DAY_ONE, Article, new_deduplicator
-
-WHOLE = tuple(range(8))
-
-
-def article(id_: str, story: int, day: int, kept: tuple[int, ...] = WHOLE, **more: int) -> Document:
-    source = "agency" if id_ in "by" else "blog"
-    made = Article(story, kept, more.get("dead", 12), 0, day).document(id_)
-    return replace(made, source=source)
-
+from tests.clustering.test_fixed_point import new_deduplicator
+from tests.support.articles import DAY_ONE, WHOLE, StoryVariant, story_article
+from tests.support.backends import Backend
 
 DOCUMENTS = [
-    article("a", 0, 0),
-    article("b", 0, 1),
-    article("c", 0, 2, tuple(range(7))),
-    article("u", 0, 3, dead=17),
-    article("x", 1, 0, tuple(range(7))),
-    article("y", 1, 9),
+    StoryVariant(0, day=0).document("a", source="blog"),
+    StoryVariant(0, day=1).document("b", source="agency"),
+    StoryVariant(0, WHOLE[:7], day=2).document("c", source="blog"),
+    StoryVariant(0, dead=17, day=3).document("u", source="blog"),
+    StoryVariant(1, WHOLE[:7], day=0).document("x", source="blog"),
+    StoryVariant(1, day=9).document("y", source="agency"),
 ]
 PLAIN = {"a": "a", "b": "a", "c": "a", "u": "u", "x": "x", "y": "x"}
 
 
 @pytest.fixture
-def news(backend: Backend) -> Iterator[Deduplicator]:
+def news(backend: Backend) -> Deduplicator:
     deduplicator = Deduplicator(backend.open())
     list(deduplicator.add_many(DOCUMENTS))
-    yield deduplicator
-    store = deduplicator.store
-    if isinstance(store, ClusterStore):
-        store.connection.send(
-            "DELETE", f"/{corrections_index(store.target.index)}?ignore_unavailable=true"
-        )
+    return deduplicator
 
 
 def groups(deduplicator: Deduplicator) -> dict[str, str]:
-    there = deduplicator.store.get_many(d.id for d in DOCUMENTS)
+    there = deduplicator.store.documents.get(d.id for d in DOCUMENTS)
     return {id_: record.decision.group for id_, record in there.items()}
 
 
@@ -79,17 +62,17 @@ def test_words_change_groups_and_are_taken_back(backend: Backend, news: Deduplic
     assert groups(news) == {"a": "c", "b": "b", "c": "c", "u": "u", "x": "x", "y": "x"} or (
         groups(news)["a"] == "c" != groups(news)["b"]
     )
-    assert news.store.check() == []
+    assert news.store.maintenance.find_problems() == []
     other = Deduplicator(backend.open())
-    assert other.store.corrections == news.store.corrections
-    list(other.add_many([replace(DOCUMENTS[1], title="b again"), article("d", 0, 4)]))
+    assert other.store.constraints.recent() == news.store.constraints.recent()
+    list(other.add_many([replace(DOCUMENTS[1], title="b again"), story_article("d", 0, 4)]))
     assert groups(other)["b"] != groups(other)["a"]
-    assert other.store.get_many("d")["d"].decision.group in ("b", "c")
+    assert other.store.documents.get("d")["d"].decision.group in ("b", "c")
     forget(other, ["a", "b"])
     forget(other, ["c"])
     other.delete(["d"])
     assert groups(other) == PLAIN
-    assert other.store.check() == []
+    assert other.store.maintenance.find_problems() == []
 
 
 def test_an_original_indexed_anew_with_another_text(news: Deduplicator) -> None:
@@ -101,19 +84,19 @@ def test_an_original_indexed_anew_with_another_text(news: Deduplicator) -> None:
             list(fresh.add_many([changed, *DOCUMENTS[1:]]))
             assert groups(news) == groups(fresh)
         assert groups(news)["b"] == ("b" if changed is other else "a")
-        assert news.store.check() == []
+        assert news.store.maintenance.find_problems() == []
 
 
 def test_who_writes_meanwhile_hears_of_it(backend: Backend, news: Deduplicator) -> None:
     """A writer that began before a word was said settles what it wrote."""
     other = Deduplicator(backend.open())
-    mark = other.store.begin()
+    mark = other.store.concurrency.snapshot()
     merge(news, ["a", "x"])
-    if not other.store.serial:
-        assert not other.store.undisturbed(mark)
-    late = [article(f"l{n}", 1, 5 + n) for n in range(12)]
+    if not other.store.concurrency.consistency.exclusive:
+        assert not other.store.concurrency.unchanged_since(mark)
+    late = [story_article(f"l{n}", 1, 5 + n) for n in range(12)]
     list(other.add_many(late))
-    there = other.store.get_many(d.id for d in late)
+    there = other.store.documents.get(d.id for d in late)
     assert {r.decision.group for r in there.values()} == {"a"}
 
 
@@ -121,20 +104,20 @@ def test_who_writes_meanwhile_hears_of_it(backend: Backend, news: Deduplicator) 
 def test_rerooting(news: Deduplicator, keep: str) -> None:
     rule = {"longest": {}, "ranking": {"keep_sources": ("agency",)}}[keep]
     settings = Settings.from_json({"keep": keep, **rule})
-    told = reroot(news, settings, dry_run=True)
+    told = change_canonical_rule(news, settings, dry_run=True)
     assert groups(news) == PLAIN
-    done = reroot(news, settings)
+    done = change_canonical_rule(news, settings)
     assert {c.decision.id for c in done.changes} == {c.decision.id for c in told.changes}
     assert groups(news) == expected(settings)
     assert groups(news)["x"] == "y"
-    late = article("z", 1, 10)
+    late = story_article("z", 1, 10)
     (outcome,) = [o for o in news.add_many([late]) if o.status == "new"]
     assert outcome.decision.group == "y"
     pin(news, "x")
     news.delete(["z"])
     assert groups(news) == expected(settings, pinned="x")
     assert groups(news)["y"] == "x"
-    assert news.store.check() == []
+    assert news.store.maintenance.find_problems() == []
 
 
 def test_windows_hold_whatever_the_order_is(backend: Backend) -> None:
@@ -154,30 +137,30 @@ def test_what_is_stored_is_checked_where_it_stands(backend: Backend, keep: str) 
     undated = [replace(document, published=None) for document in DOCUMENTS]
     for document in undated:
         list(news.add_many([document]))
-    stored = news.store.get_many(PLAIN)
+    stored = news.store.documents.get(PLAIN)
     assert [stored[id_].decision.role for id_ in "au"] == ["original", "update"]
     for document, decision in zip(undated, news.check_many(undated), strict=True):
         assert decision.link == stored[document.id].decision.link
-    changed = replace(article("a", 0, 0, dead=19), published=None)
+    changed = replace(story_article("a", 0, 0, 19), published=None)
     assert news.check(changed).role == "original", "another version of what came first"
     assert news.check(replace(undated[0], id="new")).group == "a"
 
 
 def test_retention(news: Deduplicator) -> None:
     cut = DAY_ONE + timedelta(days=5)
-    frozen = list(expire(news, Rule(cut, keys_only=True)))[-1]
+    frozen = list(expire(news, RetentionRule(cut, keys_only=True)))[-1]
     assert (frozen.documents, frozen.wholes, frozen.kept) == (4, 1, 1)
     assert groups(news) == PLAIN
-    records = news.store.get_many("aby")
+    records = news.store.documents.get("aby")
     assert not records["a"].signature.keys
     assert not records["b"].signature.keys
     assert records["y"].signature.keys
-    (copy,) = [o for o in news.add_many([article("d", 0, 9)]) if o.status == "new"]
+    (copy,) = [o for o in news.add_many([story_article("d", 0, 9)]) if o.status == "new"]
     assert copy.decision.role == "original", "the old ones find no copies any more"
     news.delete(["a"])
     assert groups(news) == {"b": "b", "c": "b", "u": "u", "x": "x", "y": "x"}
-    assert news.store.check() == []
-    gone = list(expire(news, Rule(cut, by=None)))[-1]
+    assert news.store.maintenance.find_problems() == []
+    gone = list(expire(news, RetentionRule(cut, by=None)))[-1]
     assert (gone.documents, gone.promoted) == (4, 1)
     assert groups(news) == {"y": "y"}
-    assert news.store.check() == []
+    assert news.store.maintenance.find_problems() == []

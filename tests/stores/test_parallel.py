@@ -12,12 +12,6 @@ from tests.servers import Server
 pytestmark = pytest.mark.servers
 
 
-@pytest.fixture(params=["elasticsearch", "opensearch"])
-def server(request: pytest.FixtureRequest) -> Server:
-    found: Server = request.getfixturevalue(f"{request.param}_server")
-    return found
-
-
 @pytest.mark.parametrize(
     ("server", "seed"), [("elasticsearch", 1), ("opensearch", 2)], indirect=["server"]
 )

@@ -11,7 +11,7 @@ from esdedup.ingest import sign as signing
 from esdedup.maintenance.rethreshold import changes, rethreshold
 from esdedup.model import Document
 from esdedup.settings import Settings
-from tests.stores.conftest import Backend
+from tests.support.backends import Backend
 
 SENTENCES = (
     "The old mill at Grandval burned down on Friday night and nobody was hurt, the brigade said.",
@@ -39,10 +39,10 @@ def test_as_if_made_so_and_back(backend: Backend, monkeypatch: pytest.MonkeyPatc
     assert {c.decision.id: c.decision.role for c in planned} == {"b": "original", "c": "original"}
     assert len(rethreshold(strict)) == 2
     assert changes(strict) == []
-    assert strict.check() == []
+    assert strict.maintenance.find_problems() == []
     assert backend.open(mode="read").settings.min_overlap == 0.95
     loose = backend.open(LOOSE)
     rethreshold(loose)
-    there = loose.get_many("abc")
+    there = loose.documents.get("abc")
     assert {i: r.decision.group for i, r in there.items()} == dict.fromkeys("abc", "a")
     assert backend.open(mode="read").settings.min_overlap == 0.2

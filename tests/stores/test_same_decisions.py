@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Iterator
 from importlib.resources import as_file, files
 
 import pytest
@@ -13,17 +12,10 @@ import pytest
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.ingest.readers import read
 from esdedup.model import Decision, Document
-from tests.data import labelled
-from tests.stores.conftest import Backend
+from tests.support.backends import Backend
+from tests.support.data import labelled
 
 pytestmark = pytest.mark.servers
-
-
-@pytest.fixture(params=["elasticsearch", "opensearch"])
-def cluster(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    made: Backend = request.getfixturevalue(f"{request.param}_backend")
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="session")
@@ -47,25 +39,25 @@ def spotsigs() -> list[Document]:
 def decisions(url: str, documents: list[Document]) -> dict[str, Decision]:
     with Deduplicator.open(url) as deduplicator:
         list(deduplicator.add_many(documents))
-        records = deduplicator.store.get_many(d.id for d in documents)
-        assert deduplicator.store.check() == []
+        records = deduplicator.store.documents.get(d.id for d in documents)
+        assert deduplicator.store.maintenance.find_problems() == []
         return {id_: record.decision for id_, record in records.items()}
 
 
-def test_on_the_sample_stream(cluster: Backend, sample: list[Document]) -> None:
+def test_on_the_sample_stream(cluster_backend: Backend, sample: list[Document]) -> None:
     assert len(sample) > 60
     stream = random.Random(7).sample(sample, len(sample))
-    assert decisions(cluster.url, stream) == decisions("sqlite://:memory:", stream)
+    assert decisions(cluster_backend.url, stream) == decisions("sqlite://:memory:", stream)
 
 
-def test_on_spotsigs(cluster: Backend) -> None:
+def test_on_spotsigs(cluster_backend: Backend) -> None:
     stream = spotsigs()
-    assert decisions(cluster.url, stream) == decisions("sqlite://:memory:", stream)
+    assert decisions(cluster_backend.url, stream) == decisions("sqlite://:memory:", stream)
 
 
-def test_checked_together_as_one_by_one(cluster: Backend, sample: list[Document]) -> None:
+def test_checked_together_as_one_by_one(cluster_backend: Backend, sample: list[Document]) -> None:
     stored, new = sample[::2], sample[1::2]
-    with Deduplicator.open(cluster.url) as deduplicator:
+    with Deduplicator.open(cluster_backend.url) as deduplicator:
         list(deduplicator.add_many(stored))
         alone = [deduplicator.check(document) for document in new]
         assert list(deduplicator.check_many(new)) == alone

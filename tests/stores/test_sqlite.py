@@ -30,14 +30,15 @@ from esdedup.errors import (
 )
 from esdedup.ingest.sign import prepare
 from esdedup.model import Document, Failure
-from esdedup.model.queries import Options, Query
+from esdedup.model.queries import Query, SearchOptions
+from esdedup.search.searcher import Searcher
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from esdedup.stores.sqlite import schema as sqlite_schema
 from esdedup.stores.sqlite.rows import key_numbers
 from esdedup.stores.sqlite.store import SQLiteStore
-from tests.stores.test_contract import probe, record
-from tests.waiting import PATIENCE
+from tests.stores.contract import probe, record
+from tests.support.waiting import PATIENCE
 
 NOBODY = 65534
 TEXT = "The river burst its banks near Tollmere after three days of rain, the mayor said."
@@ -90,7 +91,7 @@ def test_an_empty_file_becomes_a_store_but_cannot_be_read(file: Path) -> None:
         open_store(str(file), mode="read")
     filled(file)
     store = open_store(str(file), mode="read")
-    assert store.stats()["documents"] == 3
+    assert store.maintenance.stats()["documents"] == 3
     store.close()
 
 
@@ -158,8 +159,8 @@ def test_an_older_store_is_brought_up_to_date(older: Path, mode: Literal["write"
     db.close()
     filled(older)
     with Deduplicator.open(str(older), mode="read") as deduplicator:
-        assert deduplicator.store.stats()["documents"] == 3
-        assert deduplicator.store.check() == []
+        assert deduplicator.store.maintenance.stats()["documents"] == 3
+        assert deduplicator.store.maintenance.find_problems() == []
 
 
 def test_keys_of_an_older_store_are_found_and_read(
@@ -169,7 +170,7 @@ def test_keys_of_an_older_store_are_found_and_read(
     before = [name for name, _ in sqlite_schema.MIGRATIONS].index("keys as numbers")
     with monkeypatch.context() as earlier:
         earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:before])
-        earlier.setattr("esdedup.stores.sqlite.store.key_numbers", lambda keys: keys)
+        earlier.setattr("esdedup.stores.sqlite.documents.key_numbers", lambda keys: keys)
         with Deduplicator.open(str(file)) as deduplicator:
             old = [Document(id="a", text=f"{TEXT} 0"), Document(id="b", text="River floods")]
             index(deduplicator, *old)
@@ -178,8 +179,8 @@ def test_keys_of_an_older_store_are_found_and_read(
     db.close()
     assert {key[0] for key in texts} == {"s", "x"}
     with Deduplicator.open(str(file)) as deduplicator:
-        assert deduplicator.store.check() == []
-        assert set(deduplicator.store.hot_keys(0)) <= texts
+        assert deduplicator.store.maintenance.find_problems() == []
+        assert set(deduplicator.store.maintenance.over_frequent_keys(0)) <= texts
         again = [Document(id="n", text=f"{TEXT} 0"), Document(id="m", text="River floods")]
         assert {o.decision.role for o in index(deduplicator, *again)} == {"duplicate"}
 
@@ -213,9 +214,9 @@ def test_candidates_of_many_probes_together() -> None:
     ]
     for only in (True, False):
         with Deduplicator.open("sqlite://:memory:") as deduplicator:
-            deduplicator.store.put_many(stored)
-            found = deduplicator.store.candidates_many(
-                [probe(f"p{n}", 99, keys[n], 3, attracting_only=only) for n in range(40)]
+            deduplicator.store.documents.put(stored)
+            found = deduplicator.store.candidates.find(
+                [probe(f"p{n}", 99, keys[n], 3, representatives_only=only) for n in range(40)]
             )
         for own, candidates in zip(keys, found, strict=True):
             shared = [sum(a == b for a, b in zip(own, other, strict=True)) for other in keys]
@@ -246,7 +247,7 @@ def test_doctor_finds_a_damaged_page(file: Path) -> None:
         raw.write(b"\xa5" * 4096)
     store = open_store(str(file), mode="read")
     try:
-        problems = store.check()
+        problems = store.maintenance.find_problems()
     except StoreCorrupt as error:
         problems = [str(error)]
     store.close()
@@ -259,16 +260,16 @@ def test_doctor_finds_a_damaged_page(file: Path) -> None:
 def test_a_full_disk_loses_only_the_batch_in_hand(file: Path) -> None:
     filled(file)
     with Deduplicator.open(str(file)) as deduplicator:
-        db = sqlite_store(deduplicator)._db
+        db = sqlite_store(deduplicator).database.db
         (pages,) = db.execute("PRAGMA page_count").fetchone()
         db.execute(f"PRAGMA max_page_count = {pages + 2}")
         batch = [Document(id=f"n{i}", text=f"{i} {TEXT}" * 40) for i in range(50)]
         with pytest.raises(StoreUnavailable, match="full; the batch in hand was not written"):
             index(deduplicator, *batch)
-        assert deduplicator.store.stats()["documents"] == 3
+        assert deduplicator.store.maintenance.stats()["documents"] == 3
         db.execute("PRAGMA max_page_count = 1000000")
         assert {o.status for o in index(deduplicator, *batch)} == {"new"}
-        assert deduplicator.store.check() == []
+        assert deduplicator.store.maintenance.find_problems() == []
 
 
 @pytest.fixture
@@ -299,7 +300,7 @@ def test_a_read_only_file(open_folder: Path) -> None:
         "try: Deduplicator.open(sys.argv[1]).write(items)\n"
         "except StoreUnavailable as error: print(error)\n"
         "with Deduplicator.open(sys.argv[1], mode='read') as reader:\n"
-        "    print(reader.store.stats()['documents'], 'to read')\n"
+        "    print(reader.store.maintenance.stats()['documents'], 'to read')\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False
@@ -336,8 +337,8 @@ def test_two_writers_take_turns(file: Path) -> None:
         writer.join(PATIENCE)
     assert [writer.exitcode for writer in writers] == [0, 0]
     store = open_store(str(file))
-    assert store.stats()["documents"] == 17
-    assert store.check() == []
+    assert store.maintenance.stats()["documents"] == 17
+    assert store.maintenance.find_problems() == []
     store.close()
 
 
@@ -368,18 +369,18 @@ def test_a_second_writer_waits_for_the_first(file: Path) -> None:
     order: list[str] = []
 
     def write() -> None:
-        second.put_many([record("b", 2)])
+        second.documents.put([record("b", 2)])
         order.append("second")
 
-    with first.transaction():
-        first.put_many([record("a", 1)])
+    with first.concurrency.transaction():
+        first.documents.put([record("a", 1)])
         waiting = threading.Thread(target=write)
         waiting.start()
         waiting.join(0.3)  # time for a second one that does not wait
         order.append("first")
     waiting.join(PATIENCE)
     assert order == ["first", "second"]
-    assert set(first.get_many(["a", "b"])) == {"a", "b"}
+    assert set(first.documents.get(["a", "b"])) == {"a", "b"}
     first.close()
     second.close()
 
@@ -388,8 +389,8 @@ def test_a_writer_that_waits_too_long_says_so(file: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("esdedup.stores.sqlite.schema.BUSY_SECONDS", 0.05)
     first, second = open_store(str(file)), open_store(str(file))
     refusal = pytest.raises(StoreUnavailable, match="another process has been writing for")
-    with first.transaction(), refusal:
-        second.put_many([record("b", 2)])
+    with first.concurrency.transaction(), refusal:
+        second.documents.put([record("b", 2)])
     first.close()
     second.close()
 
@@ -397,11 +398,11 @@ def test_a_writer_that_waits_too_long_says_so(file: Path, monkeypatch: pytest.Mo
 def test_readers_see_whole_batches_while_one_writes(file: Path) -> None:
     filled(file)
     writer, reader = open_store(str(file)), open_store(str(file), mode="read")
-    with writer.transaction():
-        writer.put_many([record("x", 1, [1]), record("y", 2, [2])])
-        assert reader.stats()["documents"] == 3
-        assert reader.candidates_many([probe("z", 9, [1])]) == [[]]
-    assert reader.stats()["documents"] == 5
+    with writer.concurrency.transaction():
+        writer.documents.put([record("x", 1, [1]), record("y", 2, [2])])
+        assert reader.maintenance.stats()["documents"] == 3
+        assert reader.candidates.find([probe("z", 9, [1])]) == [[]]
+    assert reader.maintenance.stats()["documents"] == 5
     writer.close()
     reader.close()
 
@@ -411,18 +412,18 @@ def test_a_killed_writer_leaves_whole_batches(file: Path) -> None:
     code = (
         "import os, sys\n"
         "from esdedup.stores import open_store\n"
-        "from tests.stores.test_contract import record\n"
+        "from tests.stores.contract import record\n"
         "store = open_store(sys.argv[1])\n"
-        "with store.transaction():\n"
-        "    store.put_many([record(f'k{i}', i, [i]) for i in range(2000)])\n"
+        "with store.concurrency.transaction():\n"
+        "    store.documents.put([record(f'k{i}', i, [i]) for i in range(2000)])\n"
         "    os.kill(os.getpid(), 9)\n"
     )
     root = Path(__file__).parents[2]
     run = subprocess.run([sys.executable, "-c", code, str(file)], cwd=root, check=False)
     assert run.returncode == -9
     store = open_store(str(file))
-    assert store.stats()["documents"] == 3
-    assert store.check() == []
+    assert store.maintenance.stats()["documents"] == 3
+    assert store.maintenance.find_problems() == []
     store.close()
 
 
@@ -442,28 +443,28 @@ def test_null_bytes_and_half_pairs_are_stored(file: Path) -> None:
     )
     with Deduplicator.open(str(file)) as deduplicator:
         index(deduplicator, document)
-        stored = deduplicator.store.get_many(["nul\0id"])["nul\0id"].document
+        stored = deduplicator.store.documents.get(["nul\0id"])["nul\0id"].document
         assert stored == document
         assert stored.url == "a\0b � c"
         assert index(deduplicator, document)[0].status == "unchanged"
-        assert deduplicator.store.search("tollmere").articles == 1
+        assert Searcher(deduplicator.store).search("tollmere").total.articles == 1
         assert deduplicator.delete(["nul\0id"]) == {"nul\0id"}
-        assert deduplicator.store.check() == []
-        assert deduplicator.store.search("tollmere").articles == 0
+        assert deduplicator.store.maintenance.find_problems() == []
+        assert Searcher(deduplicator.store).search("tollmere").total.articles == 0
 
 
 def test_a_failure_with_a_file_name_that_is_no_text(file: Path) -> None:
     store = open_store(str(file))
     name = os.fsdecode(b"caf\xe9.html")
-    store.quarantine([Failure(name, name, f"{name}: broken")])
-    assert [f.where for f in store.quarantined()] == ["caf�.html"]
+    store.quarantine.add([Failure(name, name, f"{name}: broken")])
+    assert [f.where for f in store.quarantine.entries()] == ["caf�.html"]
     store.close()
 
 
 def test_asking_for_an_id_that_cannot_be_one(file: Path) -> None:
     with Deduplicator.open(str(file)) as deduplicator:
         with pytest.raises(StoreError, match=r"'\\ud800' holds half of a surrogate pair; no docu"):
-            deduplicator.store.get_many(["\ud800"])
+            deduplicator.store.documents.get(["\ud800"])
         with pytest.raises(StoreError, match="no document has such an id"):
             deduplicator.delete(["\ud800"])
 
@@ -473,7 +474,7 @@ def test_what_json_cannot_hold_is_refused_by_name(file: Path) -> None:
     with Deduplicator.open(str(file)) as deduplicator:
         with pytest.raises(DocumentError, match=r"^a: .*extra.*JSON"):
             index(deduplicator, document)
-        assert deduplicator.store.stats()["documents"] == 0
+        assert deduplicator.store.maintenance.stats()["documents"] == 0
 
 
 def test_every_error_is_one_of_ours() -> None:
@@ -485,4 +486,4 @@ def test_every_error_is_one_of_ours() -> None:
 @pytest.mark.parametrize("name", ['a"b', "a\0b", ""])
 def test_names_that_no_field_has_are_refused(name: str) -> None:
     with Deduplicator.open() as news, pytest.raises(QueryError, match="is no name of a field"):
-        news.store.finder.facets(Query(), [name], Options(), 10)
+        news.store.search.facets(Query(), [name], SearchOptions(), 10)

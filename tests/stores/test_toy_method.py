@@ -13,7 +13,7 @@ from esdedup.model import Document
 from esdedup.model.methods import METHOD_SPECS, MethodSpec
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
-from tests.stores.conftest import Backend
+from tests.support.backends import Backend
 
 TEXT = "The ferry caught fire off the coast on Tuesday and the coastguard brought all ashore."
 
@@ -21,7 +21,7 @@ TEXT = "The ferry caught fire off the coast on Tuesday and the coastguard brough
 TOY = SimpleNamespace(
     sign=lambda batch, settings: [text.lower().split()[:3] for text in _texts(batch)],
     keys=lambda signed, settings: ("toy:" + "-".join(signed),) if signed else (),
-    needed=lambda settings: 1,
+    min_shared_keys=lambda settings: 1,
     compare=lambda a, b, settings: float(set(a) == set(b)),
     matches=lambda measure, settings: measure > 0,
 )
@@ -47,7 +47,7 @@ def test_a_toy_method_finds_a_copy_on_every_store(backend: Backend) -> None:
         ]
         for document in documents:
             news.add(document)
-        decisions = {id_: r.decision for id_, r in news.store.get_many("abc").items()}
+        decisions = {id_: r.decision for id_, r in news.store.documents.get("abc").items()}
         assert {id_: d.group for id_, d in decisions.items()} == {"a": "a", "b": "a", "c": "c"}
         assert decisions["b"].evidence[0].found_by == {"toy": 1}
-        assert news.store.check() == []
+        assert news.store.maintenance.find_problems() == []

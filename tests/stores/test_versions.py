@@ -16,15 +16,18 @@ from typing import Any
 import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.model import Document
 from esdedup.search.searcher import Searcher
 from esdedup.stores.cluster.store import ClusterStore
 from esdedup.stores.cluster.versions import NAMES, OLDEST
-from tests.commands import Cli, ndjson
+from tests.cli.test_secrets import commands
 from tests.gateway.running import running
 from tests.servers import DEFAULT_VERSIONS, Proxy, Server, ServerError, distribution, start
 from tests.servers.distribution import JAVA, SUPPORTED, TOO_OLD, Product
 from tests.soak import of_one_writer
 from tests.stores.test_faults import stream
+from tests.support.commands import Cli, ndjson
+from tests.support.installed import Installed
 
 ROOT = Path(__file__).parents[2]
 
@@ -219,26 +222,66 @@ def test_gateway(server: Server) -> None:
         assert len(hits["hits"]) == hits["total"]["value"] == len(set(expected.values()))
 
 
-# --- what is refused ------------------------------------------------------------------------------
+@pytest.mark.servers
+@pytest.mark.usefixtures("clean")
+@pytest.mark.parametrize("server", [SUPPORTED[0]], ids=named, indirect=True)
+def test_elasticsearch_8_with_its_own_client(server: Server, tmp_path: Path) -> None:
+    """The range of dependencies allows the client of version 8: index, index again, sweep, delete,
+    doctor and search with it."""
+    installed = Installed(tmp_path / "env", "elasticsearch<9", "elastic-transport<9", str(ROOT))
+    version = "import elasticsearch; print(elasticsearch.__version__[0])"
+    assert installed.run("python", "-c", version).strip() == "8"
+    documents = stream(60)
+    file = tmp_path / "news.ndjson"
+    file.write_text(ndjson(*(d.to_json() for d in documents[:45])), "utf-8")
 
-COMMANDS = (
-    ("index", "FILE"), ("check", "FILE"), ("search", "flood"), ("sweep",), ("backfill",),
-    ("delete", "a"), ("doctor",), ("stats",), ("templates", "install"), ("templates", "diff"),
-)  # fmt: skip
+    def esdedup(*words: str) -> str:
+        return installed.run("esdedup", *words, "--store", f"{server.url}/own-news")
+
+    def expect_groups_of(articles: list[Document]) -> None:
+        links = of_one_writer(articles)
+        assert groups(server, "own-news") == {id_: link.group for id_, link in links.items()}
+
+    for _ in range(2):
+        esdedup("index", str(file), "--workers", "2", "--quiet")
+        assert len(groups(server, "own-news")) == 45
+    for document in documents[45:]:
+        source = {k: v for k, v in document.to_json().items() if k != "id"}
+        assert server.http("PUT", f"/own-news/_doc/{document.id}", source).status == 201
+    assert server.http("POST", "/own-news/_refresh").status == 200
+    esdedup("sweep")
+    expect_groups_of(documents)
+    esdedup("delete", documents[0].id)
+    expect_groups_of(documents[1:])
+    esdedup("doctor")
+    assert documents[0].id not in esdedup("search", documents[0].title or "people", "--json")
+
+
+# --- what is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.servers
 def test_an_older_server_is_refused(old_server: Server, cli: Cli) -> None:
+    """By every command that opens a store, by the gateway, and by one that runs already."""
     server = old_server
     file = cli.file("a", ndjson({"id": "a", "text": "one"}))
+    (cli.folder / "gold").mkdir()
+    cli.file("gold/docs.jsonl", ndjson({"id": "a", "text": "one"}, {"id": "b", "text": "two"}))
+    cli.file("gold/clusters.csv", "id,cluster\na,1\nb,1\n")
+    # What makes these open their store; all others do so with what `commands` gives them.
+    given = {"search": ["flood"], "copies": [file], "eval": [str(cli.folder / "gold")]}
     told = f"is {NAMES[server.product]} {server.version}; esdedup works with Elasticsearch 8.19"
+    # A doctor says so among what else it finds, and `templates show` asks no cluster.
+    codes = {("doctor",): 1, ("templates", "show"): 0}
     for store in (server.url, f"{server.product}+{server.url}"):
-        cli.environment["ESDEDUP_STORE"] = f"{store}/own-old"
-        for words in COMMANDS:
-            result = cli(*(file if word == "FILE" else word for word in words))
-            # A doctor says so among what else it finds.
-            assert result.exit_code == (1 if words == ("doctor",) else 4), (words, result.output)
-            assert told in result.output
+        for command in commands():
+            words = [command[0], *given[command[0]]] if command[0] in given else command
+            result = cli(*words, "--store", f"{store}/own-old")
+            code = codes.get(command, 4)
+            assert (result.exit_code, told in result.output) == (code, code != 0), (
+                words,
+                result.output,
+            )
     assert server.http("GET", "/own-old").status == 404
 
     result = cli("gateway", "--upstream", server.url, "--listen", "127.0.0.1:0")

@@ -8,12 +8,12 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsMismatch
-from esdedup.ingest.word_counting import articles_of, count
+from esdedup.ingest.word_counting import count, read_articles
 from esdedup.settings import Settings
 from esdedup.text.statistics.countmin import Shape
 from esdedup.text.statistics.file import write
-from tests.statistics.corpus import FOOTER, article
-from tests.stores.conftest import Backend
+from tests.support.backends import Backend
+from tests.text.statistics.corpus import FOOTER, corpus_article
 
 SHAPE = Shape(1 << 12, 4)
 
@@ -21,15 +21,15 @@ SHAPE = Shape(1 << 12, 4)
 def test_statistics_of_a_store_and_a_store_with_statistics(
     backend: Backend, tmp_path: Path
 ) -> None:
-    documents = [article(i, site="courier", footer=FOOTER) for i in range(120)]
+    documents = [corpus_article(i, site="courier", footer=FOOTER) for i in range(120)]
     words, other = tmp_path / "own.words", tmp_path / "other.words"
     version = write(count(documents, Settings(), shape=SHAPE), words)
     write(count(documents[:110], Settings(), shape=SHAPE), other)
     alonso = Settings.load(preset="alonso", environment={})
     news = Deduplicator(backend.open(alonso.with_words(words)))
     list(news.add_many(documents))
-    assert write(count(articles_of(news.store), Settings(), shape=SHAPE), other) == version
-    record = news.store.get_many(["a7"])["a7"]
+    assert write(count(read_articles(news.store), Settings(), shape=SHAPE), other) == version
+    record = news.store.documents.get(["a7"])["a7"]
     assert record.signature.format.endswith(f".{version}")
     write(count(documents[:110], Settings(), shape=SHAPE), other)
     with pytest.raises(SettingsMismatch, match=rf"statistics of version {version}, and these"):

@@ -1,1 +1,1 @@
-"""What several tests share."""
+"""Fixtures, sample articles and helpers of several test folders."""

@@ -8,11 +8,11 @@ from esdedup.features.entities.classify import LOCATION, ORGANISATION, PERSON
 from esdedup.features.entities.gazetteers import LARGE, PLACE
 from esdedup.features.entities.lexicon import lexicon
 from esdedup.features.entities.rules import KINDS, recognise
-from esdedup.features.entities.words import located, read
+from esdedup.features.entities.words import locate_words, read
 from esdedup.text.hashing import BASE_MIXED
 from esdedup.text.tokens import tokenise
 
-__all__ = ["KINDS", "LOCATION", "ORGANISATION", "PERSON", "Entity", "find"]
+__all__ = ["KINDS", "LOCATION", "ORGANISATION", "PERSON", "Entity", "find_entities"]
 
 
 class Entity(NamedTuple):
@@ -24,7 +24,7 @@ class Entity(NamedTuple):
     text: str
 
 
-def find(text: str, lang: str | None = None, *, nested: bool = True) -> list[Entity]:
+def find_entities(text: str, lang: str | None = None, *, nested: bool = True) -> list[Entity]:
     """The entities of a text by rules, with their places; suffixes are cut off.
 
     `nested`: also large places within longer names (Mersin in Mersin Üniversitesi).
@@ -49,7 +49,7 @@ def find(text: str, lang: str | None = None, *, nested: bool = True) -> list[Ent
             for i in range(start, end)
             if is_large[i]
         ]
-    places = located(text)
+    places = locate_words(text)
     at = words.places.tolist()
     edges = [(places[at[a]][0], places[at[b - 1]][1], kind) for a, b, kind in named]
     return sorted(Entity(start, end, kind, text[start:end]) for start, end, kind in edges)

@@ -3,8 +3,8 @@
 A title splits a run. Then, in the thesis' order: endings and beginnings of places and
 organisations, before persons (Atatürk Hastanesi is no person), and the lists. Words beside a run
 (ilçesi, yazar) and the case ending behind its apostrophe (Cagliari'de) decide where lists are
-silent. A run is judged by the flags of its words alone, so that judgements can be kept: most runs
-look like one seen before.
+silent. A run is judged by the flags of its words alone, so that judgements can be cached: most
+runs look like one seen before.
 """
 
 from __future__ import annotations
@@ -115,19 +115,19 @@ class _Judge:
         while start in self.links:
             start += 1
         if end - start > 1 and context.is_initial and self._begins_with_a_word(start):
-            start, context = start + 1, _right(context)
+            start, context = start + 1, _context_after_split(context)
         if self._split_at_link(start, end, context):
             return
         if end - start > 1 and self._is_office(start):
-            start, context = start + 1, _right(context)._replace(before=PERSON_BEFORE)
-        title = self._last(TITLE, start, end)
+            start, context = start + 1, _context_after_split(context)._replace(before=PERSON_BEFORE)
+        title = self._find_last(TITLE, start, end)
         if title is not None and self._split_at_title(start, end, title, context):
             return
-        ending = self._last(_ENDS, start + 1, end)
+        ending = self._find_last(_ENDS, start + 1, end)
         if ending is not None:
-            self._by_ending(start, end, ending, context)
+            self._classify_by_ending(start, end, ending, context)
         else:
-            self._by_name(start, end, context)
+            self._classify_by_lists(start, end, context)
 
     def _begins_with_a_word(self, start: int) -> bool:
         """Where a sentence begins: Karar Milli Eğitim Bakanlığı, Kızları Cristina."""
@@ -143,7 +143,7 @@ class _Judge:
         flag = self.flags[start]
         return bool(flag & PERSON_BEFORE) and not flag & (TITLE | GIVEN | _ENDS)
 
-    def _last(self, mask: int, start: int, end: int) -> int | None:
+    def _find_last(self, mask: int, start: int, end: int) -> int | None:
         for i in range(end - 1, start - 1, -1):
             if self.flags[i] & mask:
                 return i
@@ -165,8 +165,8 @@ class _Judge:
             own_names = any(flag & _OWN_NAME for flag in self.flags[start:i])
             if has_one_end and i - start <= 2 and not own_names:
                 continue
-            self.run(start, i, _left(context))
-            self.run(i + 1, end, _right(context))
+            self.run(start, i, _context_before_split(context))
+            self.run(i + 1, end, _context_after_split(context))
             return True
         return False
 
@@ -175,21 +175,21 @@ class _Judge:
         if end - title > 1 and self.flags[end - 1] & _ENDS:
             return False
         if title + 1 in self.links:
-            self.run(title + 1, end, _right(context))
+            self.run(title + 1, end, _context_after_split(context))
         elif title + 1 < end:
             self._add(title + 1, end, PERSON)
         elif self.flags[title] & (GIVEN | SURNAME) and not context.suffix and title > start:
             return False
         if title > start:
-            self._before_title(start, title, _left(context))
+            self._classify_before_title(start, title, _context_before_split(context))
         return True
 
-    def _before_title(self, start: int, end: int, context: Context) -> None:
+    def _classify_before_title(self, start: int, end: int, context: Context) -> None:
         """An office names its house: the words before a title are no person."""
-        ending = self._last(_ENDS, start + 1, end)
+        ending = self._find_last(_ENDS, start + 1, end)
         first = self.flags[start]
         if ending is not None:
-            self._by_ending(start, end, ending, context)
+            self._classify_by_ending(start, end, ending, context)
         elif end - start > 1 and self._is_branch(start, start + 1):
             self._add(start, start + 2, ORGANISATION)
         elif first & LARGE:
@@ -200,7 +200,7 @@ class _Judge:
         country = self.flags[last] & LARGE and self.flags[last] & PLACE
         return bool(country) and not self.flags[first] & (PLACE | NEVER)
 
-    def _by_ending(self, start: int, end: int, last: int, context: Context) -> None:
+    def _classify_by_ending(self, start: int, end: int, last: int, context: Context) -> None:
         """Up to the last ending it is one name; what follows is another run."""
         ending, stop = self.flags[last], last + 1
         if last + 2 < end and last + 1 in self.links:
@@ -211,21 +211,21 @@ class _Judge:
         if stop - first > 1 and not ending & OTHER_END:
             self._add(first, stop, ORGANISATION if ending & BODY_END else LOCATION)
         if stop < end:
-            self._by_name(stop, end, _right(context))
+            self._classify_by_lists(stop, end, _context_after_split(context))
 
-    def _by_name(self, start: int, end: int, context: Context) -> None:
+    def _classify_by_lists(self, start: int, end: int, context: Context) -> None:
         """Lists, earlier names, and the words beside the run."""
         unfit = NEVER | NATION
         while start < end and self.flags[start] & unfit:
             start, context = start + 1, context._replace(before=0)
         while start < end and self.flags[end - 1] & unfit:
-            end, context = end - 1, _left(context)
+            end, context = end - 1, _context_before_split(context)
         if end - start == 1:
-            self._single(start, context)
+            self._classify_single(start, context)
         elif end > start:
-            self._several(start, end, context)
+            self._classify_several(start, end, context)
 
-    def _several(self, start: int, end: int, context: Context) -> None:
+    def _classify_several(self, start: int, end: int, context: Context) -> None:
         first, last = self.flags[start], self.flags[end - 1]
         union = 0
         for flag in self.flags[start:end]:
@@ -233,7 +233,7 @@ class _Judge:
         size = end - start
         if first & (PLACE_OF.get(size, 0) | BODY_OF.get(size, 0)):
             self._add(start, end, LOCATION if first & PLACE_OF[size] else ORGANISATION)
-        elif self._splits(start, end, context):
+        elif self._split_at_place(start, end, context):
             return
         elif first & BODY_START and (self.links or context.has_suffixes):
             self._add(start, end, ORGANISATION)
@@ -247,28 +247,28 @@ class _Judge:
             self._add(start, end, ORGANISATION)
         elif first & PLACE and first & LARGE and not union & WORD:
             self._add(start, start + 1, LOCATION)
-            self._by_name(start + 1, end, _right(context))
+            self._classify_by_lists(start + 1, end, _context_after_split(context))
         elif last & HONORIFIC or (last & (GIVEN | SURNAME) and not union & WORD):
             self._add(start, end, PERSON)
         else:
-            kind = _beside(context) or self._unlisted(start, end, union, context)
+            kind = _kind_by_cues(context) or self._kind_of_foreign_name(start, end, union, context)
             self._add(start, end, kind, is_firm=bool(kind))
 
-    def _splits(self, start: int, end: int, context: Context) -> bool:
+    def _split_at_place(self, start: int, end: int, context: Context) -> bool:
         """New York | Harbour, Selim | Fransa'ya: a place with another name beside it."""
         if not context.has_suffixes:
             return False
         for size in range(min(LONGEST_NAME, end - start - 1), 1, -1):
             if self.flags[start] & PLACE_OF[size]:
                 self._add(start, start + size, LOCATION)
-                self._by_name(start + size, end, _right(context))
+                self._classify_by_lists(start + size, end, _context_after_split(context))
                 return True
         last = self.flags[end - 1]
         is_country = last & LARGE and last & PLACE and not last & (GIVEN | SURNAME | WORD)
         unfit = PLACE_START | WORD | OTHER_INSIDE | BODY_START | LETTER
         if not is_country or not context.suffix or self.flags[start] & unfit:
             return False
-        self._by_name(start, end - 1, _left(context))
+        self._classify_by_lists(start, end - 1, _context_before_split(context))
         self._add(end - 1, end, LOCATION)
         return True
 
@@ -278,7 +278,7 @@ class _Judge:
         is_plural = last & PLURAL and not last & (NAMED | WORD)
         return bool(context.has_suffixes and is_plural and first & PLACE and end - start < 4)
 
-    def _unlisted(self, start: int, end: int, union: int, context: Context) -> str:
+    def _kind_of_foreign_name(self, start: int, end: int, union: int, context: Context) -> str:
         """Two or three words of which at most the first is a surname: foreign persons."""
         if not context.has_suffixes or end - start > 3 or union & (WORD | PLACE | BODY | LETTER):
             return ""
@@ -286,21 +286,21 @@ class _Judge:
             return PERSON
         return ""
 
-    def _single(self, place: int, context: Context) -> None:
+    def _classify_single(self, place: int, context: Context) -> None:
         flag = self.flags[place]
         if flag & PLACE_START or (context.has_suffixes and context.suffix & MADE_OF):
             return
-        is_doubtful = bool(flag & WORD) and context.is_initial and not context.suffix
-        if flag & LARGE and not is_doubtful:
+        is_ambiguous = bool(flag & WORD) and context.is_initial and not context.suffix
+        if flag & LARGE and not is_ambiguous:
             self._add(place, place + 1, LOCATION if flag & PLACE else ORGANISATION)
-        elif is_doubtful or flag & LETTER or context.after & OTHER_AFTER:
+        elif is_ambiguous or flag & LETTER or context.after & OTHER_AFTER:
             self._add(place, place + 1, "", is_firm=False)
         else:
-            kind = _beside(context) or _listed(flag, context)
+            kind = _kind_by_cues(context) or _kind_by_lists(flag, context)
             self._add(place, place + 1, kind, is_firm=False)
 
 
-def _listed(flag: int, context: Context) -> str:
+def _kind_by_lists(flag: int, context: Context) -> str:
     kind = ""
     if context.is_acronym and not flag & (NAMED | WORD):
         kind = ORGANISATION
@@ -319,16 +319,16 @@ def _listed(flag: int, context: Context) -> str:
     return kind
 
 
-def _left(context: Context) -> Context:
-    """Of what is before a split: nothing of its own follows it."""
+def _context_before_split(context: Context) -> Context:
+    """The context of the part before a split: nothing follows it."""
     return context._replace(after=0, suffix=0)
 
 
-def _right(context: Context) -> Context:
+def _context_after_split(context: Context) -> Context:
     return context._replace(before=0, is_initial=False)
 
 
-_BESIDE = (
+_CUES = (
     (PLACE_AFTER, LOCATION),
     (BODY_AFTER, ORGANISATION),
     (PERSON_BEFORE, PERSON),
@@ -338,11 +338,11 @@ _BESIDE = (
 )
 
 
-def _beside(context: Context) -> str:
-    """What the small words before and after a run tell of it."""
+def _kind_by_cues(context: Context) -> str:
+    """The kind that the words before and after a run suggest; "" for none."""
     around = context.before | context.after
     if around:
-        for flag, kind in _BESIDE:
+        for flag, kind in _CUES:
             if around & flag:
                 return kind
     return ""

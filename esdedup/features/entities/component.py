@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
-from esdedup.features.entities import LOCATION, ORGANISATION, PERSON, find
+from esdedup.features.entities import LOCATION, ORGANISATION, PERSON, find_entities
 
 LABELS = {PERSON: "PERSON", LOCATION: "LOC", ORGANISATION: "ORG"}
 # All of them, those within others too, are in `doc.spans` under this name.
@@ -39,18 +39,18 @@ class EntityRules:
 
     def __call__(self, doc: Doc) -> Doc:
         spans = []
-        for entity in find(doc.text, self.lang):
+        for entity in find_entities(doc.text, self.lang):
             span = doc.char_span(
                 entity.start, entity.end, LABELS[entity.kind], alignment_mode="expand"
             )
             if span is not None:
                 spans.append(span)
         doc.spans[SPANS] = spans
-        doc.set_ents(_apart(list(doc.ents), spans), default="unmodified")
+        doc.set_ents(_add_free_spans(list(doc.ents), spans), default="unmodified")
         return doc
 
 
-def _apart(earlier: list[Any], spans: list[Any]) -> list[Any]:
+def _add_free_spans(earlier: list[Any], spans: list[Any]) -> list[Any]:
     """The longest of ours that touch none of the earlier ones."""
     taken = {i for span in earlier for i in range(span.start, span.end)}
     free = [span for span in spans if taken.isdisjoint(range(span.start, span.end))]

@@ -1,6 +1,6 @@
-"""What is known of a word: name lists and rule words of a language in one table of flags.
+"""Facts about a word: name lists and rule words of a language in one table of flags.
 
-One look-up tells everything about a word. The lists are compiled into esdedup/data/gazetteers by
+One look-up returns everything about a word. The lists are compiled into esdedup/data/gazetteers by
 `python -m tests.docs.gazetteers` and loaded on first use (0.2 s, 60 MB); NOTICE says where they
 are from.
 """

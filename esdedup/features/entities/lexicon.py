@@ -1,4 +1,4 @@
-"""What is known of every word of a batch, by its hash: most words never become strings."""
+"""Flags of every word of a batch, looked up by hash: most words never become strings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Lexicon:
+class EntityLexicon:
     """The knowledge of one language with what finding it by hash needs."""
 
     knowledge: Knowledge
@@ -34,31 +34,33 @@ class Lexicon:
     names: Hashes  # names of several words, by hash in ascending order
     name_flags: NDArray[np.int64]
 
-    def named(self, hashes: Hashes) -> NDArray[np.int64]:
+    def find_names(self, hashes: Hashes) -> NDArray[np.int64]:
         """Flags of names of several words; 0 for what is none."""
         found = np.minimum(np.searchsorted(self.names, hashes), len(self.names) - 1)
         return np.where(self.names[found] == hashes, self.name_flags[found], 0)
 
 
-def flags_of(tokens: Tokens, lexicons: Sequence[Lexicon], places: Places) -> NDArray[np.int64]:
+def flags_of(
+    tokens: Tokens, lexicons: Sequence[EntityLexicon], places: Places
+) -> NDArray[np.int64]:
     """Flags of the words at these places, each text in its language."""
     with _lock:
         return _seen.flags(tokens, lexicons, places)
 
 
-def lexicon(lang: str | None) -> Lexicon:
+def lexicon(lang: str | None) -> EntityLexicon:
     return _lexicon(code_of(lang))
 
 
 @cache
-def _lexicon(code: str) -> Lexicon:
+def _lexicon(code: str) -> EntityLexicon:
     known = knowledge(code)
     hashes = polynomials([*known.names])
     order = np.argsort(hashes)
     flags = np.fromiter(known.names.values(), np.int64, len(hashes))
     digest = hashlib.blake2b(code.encode(), digest_size=8).digest()
     salt = int.from_bytes(digest, "little")
-    return Lexicon(known, salt, hashes[order], flags[order])
+    return EntityLexicon(known, salt, hashes[order], flags[order])
 
 
 def polynomials(names: Sequence[str]) -> Hashes:
@@ -73,7 +75,7 @@ def polynomials(names: Sequence[str]) -> Hashes:
     return out
 
 
-class _Seen:
+class _FlagTable:
     """Words met before, by hash and language."""
 
     def __init__(self) -> None:
@@ -81,7 +83,7 @@ class _Seen:
         self._flags = np.zeros(_PLACES, np.int64)
 
     def flags(
-        self, tokens: Tokens, lexicons: Sequence[Lexicon], places: Places
+        self, tokens: Tokens, lexicons: Sequence[EntityLexicon], places: Places
     ) -> NDArray[np.int64]:
         salts = np.array([one.salt for one in lexicons], np.uint64)
         if len({one.salt for one in lexicons}) == 1:
@@ -96,11 +98,11 @@ class _Seen:
             out[others] = self._flags[second]
             unseen = others[self._keys[second] != keys[others]]
             if len(unseen):
-                out[unseen] = self._learnt(tokens, lexicons, keys[unseen], places[unseen])
+                out[unseen] = self._learn(tokens, lexicons, keys[unseen], places[unseen])
         return out
 
-    def _learnt(
-        self, tokens: Tokens, lexicons: Sequence[Lexicon], keys: Hashes, places: Places
+    def _learn(
+        self, tokens: Tokens, lexicons: Sequence[EntityLexicon], keys: Hashes, places: Places
     ) -> NDArray[np.int64]:
         distinct, one, inverse = np.unique(keys, return_index=True, return_inverse=True)
         places = places[one]
@@ -125,5 +127,5 @@ def _place(keys: Hashes, factor: np.uint64) -> Places:
     return (keys * factor >> _SHIFT).view(np.int64)
 
 
-_seen = _Seen()
+_seen = _FlagTable()
 _lock = Lock()

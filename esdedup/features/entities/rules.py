@@ -46,7 +46,7 @@ from esdedup.features.entities.gazetteers import (
     SMALL,
     SUFFIXED,
 )
-from esdedup.features.entities.lexicon import Lexicon
+from esdedup.features.entities.lexicon import EntityLexicon
 from esdedup.features.entities.words import (
     APOSTROPHE,
     CAPITAL,
@@ -89,42 +89,42 @@ class Spans:
     kinds: Places
 
 
-def recognise(words: Words, lexicons: Sequence[Lexicon]) -> Spans:
+def recognise(words: Words, lexicons: Sequence[EntityLexicon]) -> Spans:
     """Entities of all texts in their order, none within another."""
     capital = np.flatnonzero(words.kinds == CAPITAL)
-    counts = _counts(words, capital)
+    counts = _count_by_text(words, capital)
     texts = np.repeat(np.arange(len(counts)), counts)
     is_initial = _are_initial(words, capital)
     is_large = ~(is_initial & (words.flags[capital] & NEVER != 0))
-    is_large &= ~_shouting(words, counts)[texts]
+    is_large &= ~_are_all_capitals(words, counts)[texts]
     large, texts, is_initial = capital[is_large], texts[is_large], is_initial[is_large]
     if not len(large):
         return Spans(large, large, large, large)
     has_suffixes = np.array([one.knowledge.has_suffixes for one in lexicons], bool)[texts]
     flags = words.flags & JUDGED
-    begins = _begins(words, large, _close(words, large, has_suffixes), flags)
+    begins = _find_run_starts(words, large, _are_run_ends(words, large, has_suffixes), flags)
     starts, ends = large[begins], large[np.append(begins[1:], len(large)) - 1] + 1
-    quoted = (words.before(starts) & QUOTE != 0) & (words.behind[ends - 1] & QUOTE != 0)
+    quoted = (words.marks_before(starts) & QUOTE != 0) & (words.behind[ends - 1] & QUOTE != 0)
     if quoted.any():  # the title of a work, a name in inverted commas
         begins, starts, ends = begins[~quoted], starts[~quoted], ends[~quoted]
     texts = texts[begins]
     _add_names(flags, words, starts, ends, texts, lexicons)
     contexts = _contexts(words, starts, ends, is_initial[begins], has_suffixes[begins])
     with _lock:
-        pieces = _judged.pieces(flags, starts, ends, texts, contexts)
-    return _named(pieces, words)
+        pieces = _judgements.pieces(flags, starts, ends, texts, contexts)
+    return _resolve_kinds(pieces, words)
 
 
 def _are_initial(words: Words, places: Places) -> _Truths:
     """Whether a sentence begins with these words."""
-    before = words.before(places)
+    before = words.marks_before(places)
     is_abbreviated = words.flags[places - 1] & ABBREVIATED != 0
     begins: _Truths = before & (APOSTROPHE | QUOTE | STOP) != 0
     begins |= (before & DOT != 0) & ~is_abbreviated
     return begins
 
 
-def _close(words: Words, places: Places, has_suffixes: _Truths) -> _Truths:
+def _are_run_ends(words: Words, places: Places, has_suffixes: _Truths) -> _Truths:
     """Whether what stands behind these words ends their runs."""
     behind, suffix = words.behind[places], words.suffix[places]
     closes: _Truths = behind & (APOSTROPHE | QUOTE | STOP | OTHER) != 0
@@ -134,19 +134,19 @@ def _close(words: Words, places: Places, has_suffixes: _Truths) -> _Truths:
     return closes
 
 
-def _counts(words: Words, places: Places) -> Places:
+def _count_by_text(words: Words, places: Places) -> Places:
     """How many of these words are in each text."""
     return np.diff(np.searchsorted(places, words.first))
 
 
-def _shouting(words: Words, capitals: Places) -> _Truths:
+def _are_all_capitals(words: Words, capitals: Places) -> _Truths:
     """Of each text; numbers have no capitals and do not count on either side."""
-    counted = np.diff(words.first) - _counts(words, np.flatnonzero(words.kinds == DIGIT))
+    counted = np.diff(words.first) - _count_by_text(words, np.flatnonzero(words.kinds == DIGIT))
     shouts: _Truths = (counted >= FEWEST_WORDS) & (capitals > MOST_CAPITALS * counted)
     return shouts
 
 
-def _begins(words: Words, large: Places, closes: _Truths, flags: Flags) -> Places:
+def _find_run_starts(words: Words, large: Places, closes: _Truths, flags: Flags) -> Places:
     """Which of the capitalised words begin a run; one or two small words may be inside, and are
     marked: University of the Arts."""
     left, gap = large[:-1], np.diff(large)
@@ -174,7 +174,7 @@ def _add_names(
     starts: Places,
     ends: Places,
     texts: Places,
-    lexicons: Sequence[Lexicon],
+    lexicons: Sequence[EntityLexicon],
 ) -> None:
     """Marks the words with which a listed name of several words begins."""
     long = np.flatnonzero(ends - starts > 1)
@@ -194,20 +194,20 @@ def _add_names(
         lengths = words.tokens.lengths[words.places[last]]
         hashes = hashes * power[lengths + 1] + words.hashes[last]
         hashes += np.uint64(ord(" ")) * power[lengths]
-        known = _listed(hashes, texts, lexicons)
+        known = _find_listed_names(hashes, texts, lexicons)
         flags[at[known & PLACE != 0]] |= PLACE_OF[size]
         flags[at[known & BODY != 0]] |= BODY_OF[size]
 
 
-def _listed(hashes: Hashes, texts: Places, lexicons: Sequence[Lexicon]) -> Flags:
+def _find_listed_names(hashes: Hashes, texts: Places, lexicons: Sequence[EntityLexicon]) -> Flags:
     distinct = {one.salt: one for one in lexicons}
     if len(distinct) == 1:
-        return lexicons[0].named(hashes)
+        return lexicons[0].find_names(hashes)
     out = np.zeros(len(hashes), np.int64)
     salts = np.array([one.salt for one in lexicons], np.uint64)[texts]
     for salt, one in distinct.items():
         own = np.flatnonzero(salts == salt)
-        out[own] = one.named(hashes[own])
+        out[own] = one.find_names(hashes[own])
     return out
 
 
@@ -240,7 +240,7 @@ def _contexts(
 ) -> _Contexts:
     last = ends - 1
     before = words.flags[starts - 1] & BEFORE
-    before[words.before(starts) != SPACE] = 0
+    before[words.marks_before(starts) != SPACE] = 0
     after = words.flags[np.minimum(ends, len(words.flags) - 1)] & AFTER
     after[words.behind[last] != SPACE] = 0
     single = np.flatnonzero(last == starts)
@@ -271,11 +271,11 @@ class _Pieces:
 _PLACES = 1 << 17
 _SHIFT = np.uint64(64 - 17)
 _LONGEST_POWER = 258
-# Patterns kept before all is forgotten: some 50 MB.
+# Patterns in the cache, some 50 MB; a full cache is emptied.
 _MOST_PATTERNS = 1 << 17
 
 
-class _Judged:
+class _JudgementCache:
     """Judgements by the key of a run: its words' flags in their order, and its context."""
 
     def __init__(self) -> None:
@@ -293,12 +293,12 @@ class _Judged:
     ) -> _Pieces:
         if len(self._by_key) > _MOST_PATTERNS:
             self._forget()
-        keys = _keys(flags, starts, ends, contexts)
+        keys = _run_keys(flags, starts, ends, contexts)
         places = (keys >> _SHIFT).view(np.int64)
         numbers = self._numbers[places]
         unseen = np.flatnonzero(self._keys[places] != keys)
         if len(unseen):
-            numbers[unseen] = self._learnt(keys, flags, starts, ends, contexts, unseen)
+            numbers[unseen] = self._learn(keys, flags, starts, ends, contexts, unseen)
             self._keys[places[unseen]] = keys[unseen]
             self._numbers[places[unseen]] = numbers[unseen]
         firsts = self._firsts[numbers]
@@ -316,7 +316,7 @@ class _Judged:
             table[:, 4],
         )
 
-    def _learnt(
+    def _learn(
         self,
         keys: Hashes,
         flags: Flags,
@@ -327,8 +327,8 @@ class _Judged:
     ) -> list[int]:
         """The numbers of runs not in their places; a pattern is judged once."""
         known = self._by_key
-        asked = keys[unseen].tolist()
-        new = np.array([key not in known for key in asked], bool)
+        wanted = keys[unseen].tolist()
+        new = np.array([key not in known for key in wanted], bool)
         distinct, at = np.unique(keys[unseen[new]], return_index=True)
         runs = unseen[new][at]
         rows: list[tuple[int, int, int, bool, int]] = []
@@ -343,7 +343,7 @@ class _Judged:
         ends_of_all = np.array(firsts, np.int64) + len(self._rows)
         self._rows = np.concatenate([self._rows, added])
         self._firsts = np.concatenate([self._firsts, ends_of_all])
-        return [known[key] for key in asked]
+        return [known[key] for key in wanted]
 
 
 def _row(piece: Piece) -> tuple[int, int, int, bool, int]:
@@ -351,7 +351,7 @@ def _row(piece: Piece) -> tuple[int, int, int, bool, int]:
     return piece.start, piece.end, kind, piece.is_firm, sum(1 << i for i in piece.remembered)
 
 
-def _keys(flags: Flags, starts: Places, ends: Places, contexts: _Contexts) -> Hashes:
+def _run_keys(flags: Flags, starts: Places, ends: Places, contexts: _Contexts) -> Hashes:
     words = flags.view(np.uint64)
     out = words[starts] * _ODD
     sizes = ends - starts
@@ -365,48 +365,48 @@ def _keys(flags: Flags, starts: Places, ends: Places, contexts: _Contexts) -> Ha
     return mix(mix(out) + contexts.keys())
 
 
-_judged = _Judged()
+_judgements = _JudgementCache()
 _lock = Lock()
 
 
-def _named(pieces: _Pieces, words: Words) -> Spans:
+def _resolve_kinds(pieces: _Pieces, words: Words) -> Spans:
     """Names that are not firm take the kind of an earlier one of their text with the same word."""
     kinds = pieces.kinds.copy()
-    doubtful = np.flatnonzero(~pieces.is_firm)
+    unsure = np.flatnonzero(~pieces.is_firm)
     learnt = np.flatnonzero(pieces.remembered)
-    if len(doubtful) and len(learnt):
-        asked = _in_text(words, pieces.starts[doubtful], pieces.texts[doubtful])
-        keys, tellers = _remembered(pieces, learnt, words, asked)
-        found = np.searchsorted(keys, asked)
-        is_told = (keys[found] == asked) & (tellers[found] < doubtful)
-        kinds[doubtful[is_told]] = kinds[tellers[found[is_told]]]
+    if len(unsure) and len(learnt):
+        wanted = _hash_in_text(words, pieces.starts[unsure], pieces.texts[unsure])
+        keys, sources = _collect_mentions(pieces, learnt, words, wanted)
+        found = np.searchsorted(keys, wanted)
+        is_resolved = (keys[found] == wanted) & (sources[found] < unsure)
+        kinds[unsure[is_resolved]] = kinds[sources[found[is_resolved]]]
     kept = np.flatnonzero(kinds >= 0)
     return Spans(pieces.texts[kept], pieces.starts[kept], pieces.ends[kept], kinds[kept])
 
 
-def _remembered(
-    pieces: _Pieces, learnt: Places, words: Words, asked: Hashes
+def _collect_mentions(
+    pieces: _Pieces, learnt: Places, words: Words, wanted: Hashes
 ) -> tuple[Hashes, Places]:
-    """Words that names were made of, in order, each with the first such name of its text; few
-    but those asked for, and at the end one of no name."""
-    places, tellers = [], []
+    """Words that names were made of, in order, each with the first such name of its text; mostly
+    those wanted, and at the end one of no name."""
+    places, sources = [], []
     bits, bit = pieces.remembered[learnt], 0
     while len(learnt):
         has = learnt[bits & 1 != 0]
         places.append(pieces.origins[has] + bit)
-        tellers.append(has)
+        sources.append(has)
         bits, bit = bits >> 1, bit + 1
         learnt, bits = learnt[bits != 0], bits[bits != 0]
-    by = np.concatenate(tellers)
-    keys = _in_text(words, np.concatenate(places), pieces.texts[by])
-    is_asked = np.zeros(1 << 16, bool)
-    is_asked[asked >> _HIGH] = True
-    kept = np.flatnonzero(is_asked[keys >> _HIGH])
+    by = np.concatenate(sources)
+    keys = _hash_in_text(words, np.concatenate(places), pieces.texts[by])
+    is_wanted = np.zeros(1 << 16, bool)
+    is_wanted[wanted >> _HIGH] = True
+    kept = np.flatnonzero(is_wanted[keys >> _HIGH])
     keys, by = keys[kept], by[kept]
     order = np.lexsort((by, keys))
     return np.append(keys[order], _NO_NAME), np.append(by[order], len(pieces.kinds))
 
 
-def _in_text(words: Words, places: Places, texts: Places) -> Hashes:
+def _hash_in_text(words: Words, places: Places, texts: Places) -> Hashes:
     """A word's hash that is another in every text."""
     return words.hashes[places] + texts.astype(np.uint64) * _APART

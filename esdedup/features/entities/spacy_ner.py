@@ -12,7 +12,7 @@ import numpy as np
 from esdedup.errors import SettingsError
 from esdedup.features.entities.classify import LOCATION, ORGANISATION, PERSON
 from esdedup.features.entities.rules import KINDS, Spans
-from esdedup.features.entities.words import Words, located
+from esdedup.features.entities.words import Words, locate_words
 
 # Labels of spaCy's own models (OntoNotes, WikiNER) and of common other ones.
 LABELS = {
@@ -39,7 +39,7 @@ def recognise_many(words: Words, texts: Sequence[str], model: str) -> Spans:
         origin = int(words.tokens.first[number])
         low, high = (int(place) for place in words.first[number : number + 2])
         kept = (words.places[low:high] - origin).tolist()
-        for first, last, kind in _spans(located(joined[number]), doc):
+        for first, last, kind in _spans(locate_words(joined[number]), doc):
             start, end = low + bisect_left(kept, first), low + bisect_right(kept, last)
             if start < end:
                 found.append((number, start, end, KINDS.index(kind)))

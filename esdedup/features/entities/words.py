@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esdedup.features.entities.gazetteers import ELIDED, SUFFIXED
-from esdedup.features.entities.lexicon import Lexicon, flags_of
+from esdedup.features.entities.lexicon import EntityLexicon, flags_of
 from esdedup.text.hashing import BASE_MIXED, Hashes
 from esdedup.text.tokens import Tokens, code_points, fold, tokenise, word_edges
 
@@ -61,7 +61,7 @@ class Words:
     behind: Marks
     written: _Codes
 
-    def before(self, places: Places) -> Marks:
+    def marks_before(self, places: Places) -> Marks:
         """What stands before these words; a text begins as a sentence does."""
         out = self.behind[places - 1]
         out[places == 0] = STOP
@@ -74,7 +74,7 @@ class Words:
         short = np.flatnonzero((lengths > 2) & (lengths < 6))
         at = self.tokens.starts[self.places[places[short]]]
         first, second, last = (
-            _kinds().take(self.written[at + i]) == CAPITAL for i in (0, 1, lengths[short] - 1)
+            _kind_table().take(self.written[at + i]) == CAPITAL for i in (0, 1, lengths[short] - 1)
         )
         out[short] = first & second & last
         return out
@@ -82,22 +82,22 @@ class Words:
     def word(self, place: int) -> str:
         return self.tokens.word(int(self.places[place]))
 
-    def joined(self, start: int, end: int) -> str:
+    def join_words(self, start: int, end: int) -> str:
         return " ".join(self.word(place) for place in range(start, end))
 
 
 def read(
-    tokens: Tokens, texts: Sequence[str], lexicons: Sequence[Lexicon], titles: Sequence[str]
+    tokens: Tokens, texts: Sequence[str], lexicons: Sequence[EntityLexicon], titles: Sequence[str]
 ) -> Words:
     """Of each text the words behind its title (with which it begins, or which is empty);
     `tokens` are those of the texts."""
-    written, bodies = _written(tokens, texts, titles)
-    kinds = _kinds().take(written[tokens.starts])
+    written, bodies = _align_written(tokens, texts, titles)
+    kinds = _kind_table().take(written[tokens.starts])
     marks, joined = _marks(tokens)
     flags = np.zeros(len(kinds), np.int64)
     near = _near_capitals(kinds, joined)
     flags[near] = flags_of(tokens, lexicons, near)
-    heads, lasts = _rows(flags, joined)
+    heads, lasts = _find_joined_rows(flags, joined)
     is_kept = np.ones(len(kinds), bool)
     is_kept[joined] = is_kept[joined - 1] = False
     is_kept[heads] = True
@@ -136,7 +136,7 @@ def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
     return np.flatnonzero(near)
 
 
-def _rows(flags: Flags, joined: Places) -> tuple[Places, Places]:
+def _find_joined_rows(flags: Flags, joined: Places) -> tuple[Places, Places]:
     """Of each row of words joined by apostrophes the one that is kept, and the row's last."""
     goes_on = np.diff(joined) == 1
     heads = joined[np.concatenate([joined[:1] >= 0, ~goes_on])] - 1
@@ -160,7 +160,7 @@ def _marks(tokens: Tokens) -> tuple[Marks, Places]:
     sizes = tokens.starts[1:] - ends
     odd = np.flatnonzero((sizes != 1) | (tokens.codes[ends] != ord(" ")))
     begins, sizes = ends[odd], sizes[odd]
-    classes, codes = _classes(), tokens.codes
+    classes, codes = _mark_table(), tokens.codes
     seen = classes.take(codes[begins]) | classes.take(codes[begins + sizes - 1])
     long = np.flatnonzero(sizes > 2)
     if len(long):
@@ -177,10 +177,12 @@ def _marks(tokens: Tokens) -> tuple[Marks, Places]:
 # --- the texts as they are written -------------------------------------------------------------
 
 
-def _written(tokens: Tokens, texts: Sequence[str], titles: Sequence[str]) -> tuple[_Codes, Places]:
+def _align_written(
+    tokens: Tokens, texts: Sequence[str], titles: Sequence[str]
+) -> tuple[_Codes, Places]:
     """The code points of the batch before folding, each where `tokens.codes` has it folded, and
     where the body of each text begins."""
-    for form in (_simply, _normal, aligned):
+    for form in (_replace_common_signs, _normalise, align):
         forms = [form(text) for text in texts]
         written = _codes(forms)
         if _fits(written, tokens):
@@ -197,7 +199,7 @@ def _codes(forms: Sequence[str]) -> _Codes:
     return np.frombuffer(text.encode(), np.uint8) if text.isascii() else code_points(text)
 
 
-def _simply(text: str) -> str:
+def _replace_common_signs(text: str) -> str:
     """Right for most texts: the commonest signs that folding makes others of."""
     if text.isascii():
         return text
@@ -205,9 +207,9 @@ def _simply(text: str) -> str:
     return text.replace("ß", "ss").replace("ẞ", "SS")
 
 
-def _normal(text: str) -> str:
+def _normalise(text: str) -> str:
     """Right for all but texts with invisible characters or rare letters."""
-    return _simply(unicodedata.normalize("NFKC", text))
+    return _replace_common_signs(unicodedata.normalize("NFKC", text))
 
 
 def _fits(written: _Codes, tokens: Tokens) -> bool:
@@ -217,22 +219,23 @@ def _fits(written: _Codes, tokens: Tokens) -> bool:
     if len(written) != len(tokens.codes):
         return False
     changed = np.flatnonzero(written != tokens.codes)
-    return np.array_equal(_folded().take(written[changed]), tokens.codes[changed])
+    return np.array_equal(_folding_table().take(written[changed]), tokens.codes[changed])
 
 
-def aligned(text: str) -> str:
+def align(text: str) -> str:
     """The text with one character for each of its folded form, invisible ones left out."""
-    text = _normal(text)
+    text = _normalise(text)
     if text.isascii():
         return text
-    text = _invisible().sub("", text)
+    invisible = _invisible()
     if not _irregular().search(text):
-        return text
+        return invisible.sub("", text)
     out: list[str] = []
     is_dotted = False
     for character in text:
-        if character == "\u0307" and is_dotted:
-            is_dotted = False  # an i with its dot written apart is an i
+        is_dot = character == "\u0307" and is_dotted  # an i with its dot written apart is an i
+        if is_dot or invisible.match(character):
+            is_dotted = False  # what is invisible parts an i from its dot, as in `fold`
             continue
         form = fold(character)
         out.append(character * len(form))
@@ -255,7 +258,7 @@ def _irregular() -> re.Pattern[str]:
 
 
 @cache
-def _folded() -> NDArray[np.uint32]:
+def _folding_table() -> NDArray[np.uint32]:
     table = np.arange(0x110000, dtype=np.uint32)
     for code in range(0x20000):
         form = fold(chr(code))
@@ -265,7 +268,7 @@ def _folded() -> NDArray[np.uint32]:
 
 
 @cache
-def _kinds() -> NDArray[np.uint8]:
+def _kind_table() -> NDArray[np.uint8]:
     table = np.zeros(0x110000, np.uint8)
     for code in range(0x20000):
         character = chr(code)
@@ -277,7 +280,7 @@ def _kinds() -> NDArray[np.uint8]:
 
 
 @cache
-def _classes() -> Marks:
+def _mark_table() -> Marks:
     table = np.full(0x110000, OTHER, np.uint8)
     for code in range(0x20000):
         if chr(code).isspace():
@@ -293,10 +296,10 @@ def _classes() -> Marks:
 _CHUNK = re.compile(r"\S+")
 
 
-def located(text: str) -> list[tuple[int, int]]:
+def locate_words(text: str) -> list[tuple[int, int]]:
     """Where each word of a text stands in it; slower than reading, for those who need places.
 
-    Where folding makes other words of a stretch of characters (½ is 1 and 2), they share it.
+    Where folding makes other words of some characters (½ is 1 and 2), these share their place.
     """
     chunks = [(match.start(), match[0]) for match in _CHUNK.finditer(text)]
     tokens = tokenise([chunk for _, chunk in chunks], BASE_MIXED)

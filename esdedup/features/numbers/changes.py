@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from esdedup.features.numbers.languages import words
-from esdedup.features.numbers.reading import scaled
+from esdedup.features.numbers.reading import scale
 from esdedup.features.numbers.rules import MONEY, PERCENT
 from esdedup.model.numbers import NumberChange, NumberContext
 
@@ -34,7 +34,7 @@ MAX_VALUES = 8
 REFERENCES = words("from versus against contre desde frente gegenüber")
 
 
-def changed_numbers(
+def compare_numbers(
     old: Sequence[NumberContext], new: Sequence[NumberContext]
 ) -> tuple[NumberChange, ...]:
     """Counts of `new` that stand where `old` had another value, in the order of `new`.
@@ -105,7 +105,7 @@ def _previous_value(
     for key in _place_keys(number):
         old_values = old_places.get(key)
         if old_values:
-            for value in _replaced(old_values, new_places[key], number.value):
+            for value in _find_replaced(old_values, new_places[key], number.value):
                 votes[value] = votes.get(value, 0) + 1
     if not votes:
         return "", 0
@@ -116,7 +116,7 @@ def _previous_value(
     return previous, votes[previous]
 
 
-def _replaced(old_values: set[str], new_values: set[str], value: str) -> set[str]:
+def _find_replaced(old_values: set[str], new_values: set[str], value: str) -> set[str]:
     """The values that left a place which `value` entered."""
     if value in old_values or max(len(old_values), len(new_values)) > MAX_VALUES:
         return set()
@@ -128,7 +128,7 @@ def _replaced(old_values: set[str], new_values: set[str], value: str) -> set[str
 
 def _same_figure(one: str, other: str) -> bool:
     """1.4 and 1400000: the word "million" stands elsewhere, or is an "m" glued to the digits."""
-    return any(scaled(one, power) == other or scaled(other, power) == one for power in (6, 9))
+    return any(scale(one, power) == other or scale(other, power) == one for power in (6, 9))
 
 
 def _place_keys(number: NumberContext) -> list[tuple[str, ...]]:

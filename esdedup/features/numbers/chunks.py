@@ -51,7 +51,7 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     text = f"\n{chunk} \n\n\n"
     match = lexicon.number.match(text, 2)
     if match is None:
-        return _opening(phrase(chunk[1:]), lexicon)
+        return _read_opening(phrase(chunk[1:]), lexicon)
     goes_on = DIGITS | (SCALE if match.lastindex == 1 else WORD)
     number = read_number(text, match, lexicon)
     if number is None:
@@ -71,7 +71,7 @@ def read_chunk(chunk: str, lexicon: Lexicon) -> Reading | None:
     return Reading(length, value, plain, goes_on, *masks_of(value, plain))
 
 
-def _opening(words: str, lexicon: Lexicon) -> Reading:
+def _read_opening(words: str, lexicon: Lexicon) -> Reading:
     """What is no number by itself, and may be one with what follows: "one hundred", "one man"."""
     goes_on = WORD * (words in lexicon.openings) | PERSON * (words in lexicon.not_alone)
     return _without_value(0, DIGITS | goes_on) if goes_on else NO_NUMBER

@@ -1,8 +1,11 @@
-"""What the chunks next to a number tell, as bits that are worked out once for a chunk.
+"""Context flags: what a chunk next to a number says about it, as bits computed once for a chunk.
 
-A chunk is the text between two spaces. Most numbers are judged by the bits of the chunk before
-them and of the one behind: dates, years and pages are refused, and a number with nothing telling
-beside it is a count. Only the rest is judged by all the words around it (`judging.py`).
+A chunk is the text between two spaces. The flags of the chunk before a number and of the one behind
+decide about most numbers: dates, years and pages are refused, and a number without a cue beside it
+is a count. For the others `rules.py` looks at all the words around.
+
+Flags and numbers read once for a chunk (`chunks.py`) are a second way to the same result: without
+both, signing an article takes 5 to 20 % longer (BBC, Turkish news and SpotSigs, 181 to 318 µs).
 """
 
 from __future__ import annotations
@@ -25,12 +28,12 @@ from esdedup.features.numbers.languages import (
 )
 from esdedup.features.numbers.rules import (
     COUNTED,
+    CUES_AFTER,
+    CUES_BEFORE,
     JOINS_AFTER,
     JOINS_BEFORE,
     KIND_BEFORE,
     KINDS_AFTER,
-    TELLING_AFTER,
-    TELLING_BEFORE,
     YEAR_BEFORE,
     is_day,
     is_in_years,
@@ -40,8 +43,8 @@ from esdedup.features.numbers.rules import (
 ALWAYS = 1
 KIND = 1 << 1  # a currency or a percent sign
 UNKNOWN = 1 << 2  # without a word
-TELLS = 1 << 3  # may make a number something else than a count
-JOINS = 1 << 4  # tells no more than that a day of a month may stand here: "12 and 13 March"
+CUE = 1 << 3  # may make a number something else than a count
+JOINS = 1 << 4  # no more than a hint at the day of a month: "12 and 13 March"
 STREET = 1 << 5
 MONTH = 1 << 6
 CLOCK = 1 << 7
@@ -58,74 +61,74 @@ SCALE = 1 << 12
 WORD = 1 << 13
 PERSON = 1 << 14
 
-# Of a word that tells nothing.
+# Of a word that is no cue.
 QUIET_BEFORE = ALWAYS
 QUIET_AFTER = ALWAYS | NOT_COUNTED
 
 # What the first words beside a number are must be known to refuse it.
 OPEN = KIND | UNKNOWN
-_DOUBTS = KIND | UNKNOWN | TELLS | STREET
+_DOUBTS = KIND | UNKNOWN | CUE | STREET
 
-# What tells more than a join.
-_MORE_BEFORE = TELLING_BEFORE - JOINS_BEFORE
-_MORE_AFTER = TELLING_AFTER - JOINS_AFTER
+# Cues that are more than a join.
+_MORE_BEFORE = CUES_BEFORE - JOINS_BEFORE
+_MORE_AFTER = CUES_AFTER - JOINS_AFTER
 _FURNITURE = FURNITURE | IDEOGRAPH_DATES
 _NEVER_COUNTED = AGE_AFTER | FRACTIONS
 _ASCII_DIGITS = frozenset("0123456789")
 
 
-def tells_before(tokens: Sequence[str]) -> int:
+def flags_before(tokens: Sequence[str]) -> int:
     """The bits of a chunk before a number, by its last word."""
     if not tokens:
         return ALWAYS | UNKNOWN
-    return _told(tokens[-1], _BEFORE, QUIET_BEFORE)
+    return _flags_of_word(tokens[-1], _BEFORE, QUIET_BEFORE)
 
 
-def tells_after(tokens: Sequence[str]) -> int:
+def flags_after(tokens: Sequence[str]) -> int:
     """The bits of a chunk behind a number, by its first word."""
     if not tokens:
         return ALWAYS | UNKNOWN
     token = tokens[0]
-    told = _told(token, _AFTER, QUIET_AFTER)
+    flags = _flags_of_word(token, _AFTER, QUIET_AFTER)
     if token.startswith("comment"):
-        told |= TELLS | FURNISHED
+        flags |= CUE | FURNISHED
     # The name of a street stands before it.
-    return told if STREETS.isdisjoint(tokens) else told | STREET
+    return flags if STREETS.isdisjoint(tokens) else flags | STREET
 
 
-def _told(token: str, table: Mapping[str, int], quiet: int) -> int:
-    told = table.get(token, quiet)
-    return told | TELLS if token[0] in _ASCII_DIGITS else told
+def _flags_of_word(token: str, table: Mapping[str, int], quiet: int) -> int:
+    flags = table.get(token, quiet)
+    return flags | CUE if token[0] in _ASCII_DIGITS else flags
 
 
-# The bits of all words that tell something.
+# The flags of all words that are cues.
 _BEFORE = {
     token: ALWAYS
     | KIND * (token in KIND_BEFORE)
     | JOINS * (token in JOINS_BEFORE)
-    | TELLS * (token in _MORE_BEFORE)
+    | CUE * (token in _MORE_BEFORE)
     | MONTH * (token in MONTHS)
     | CLOCK * (token in CLOCK_BEFORE)
     | LABEL * (token in LABELS)
     | IN_YEAR * (token in YEAR_BEFORE)
-    for token in TELLING_BEFORE | KIND_BEFORE.keys() | YEAR_BEFORE
+    for token in CUES_BEFORE | KIND_BEFORE.keys() | YEAR_BEFORE
 }
 _AFTER = {
     token: ALWAYS
     | KIND * (token in KINDS_AFTER)
     | JOINS * (token in JOINS_AFTER)
-    | TELLS * (token in _MORE_AFTER)
+    | CUE * (token in _MORE_AFTER)
     # "17 may have died": a look at the capital is needed.
     | MONTH * (token in MONTHS and token != "may")
     | CLOCK * (token in CLOCK_AFTER)
     | FURNISHED * (token in _FURNITURE)
     | NEVER * (token in _NEVER_COUNTED)
     | NOT_COUNTED * (token not in COUNTED)
-    for token in TELLING_AFTER | KINDS_AFTER | COUNTED
+    for token in CUES_AFTER | KINDS_AFTER | COUNTED
 }
 
 
-def goes_on_with(opening: str, lexicon: Lexicon) -> int:
+def continuation_flags(opening: str, lexicon: Lexicon) -> int:
     """Which numbers may go on with a chunk that begins with these three characters."""
     beginnings = {opening[:length] for length in (1, 2, 3)}
     return (

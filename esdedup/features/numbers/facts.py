@@ -1,33 +1,47 @@
-"""What an article states, small enough to be stored: its counts, and the names it begins with."""
+"""Facts that an article states, small enough to be stored: its counts and the names in its lead."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from esdedup.features.numbers.changes import changed_numbers
-from esdedup.features.numbers.finding import number_contexts
-from esdedup.features.numbers.names import NAME, changed_names, name_contexts
-from esdedup.model.numbers import NumberChange, NumberContext
+from esdedup.features.numbers.changes import compare_numbers
+from esdedup.features.numbers.finding import extract_numbers
+from esdedup.features.numbers.names import NAME, compare_names, extract_names
+from esdedup.model.numbers import LazyNumbers, NumberChange, NumberContext
 
 
-def stated(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+def extract_facts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """Counts in reading order, then names."""
-    return (*number_contexts(text, lang), *name_contexts(text, lang))
+    return (*extract_numbers(text, lang), *extract_names(text, lang))
 
 
-def changed(
+class LazyFacts(LazyNumbers):
+    """The facts of a text, extracted on first use; for articles that are not stored."""
+
+    __slots__ = ("_lang", "_text")
+
+    def __init__(self, text: str, lang: str | None) -> None:
+        super().__init__()
+        self._text = text
+        self._lang = lang
+
+    def _find(self) -> tuple[NumberContext, ...]:
+        return extract_facts(self._text, self._lang)
+
+
+def compare_facts(
     old: Sequence[NumberContext], new: Sequence[NumberContext]
 ) -> tuple[str, tuple[NumberChange, ...]]:
-    """What kind of statement changed, `numbers` or `names`, and how; nothing where none did."""
+    """Which facts changed, `numbers` or `names`, and the changes; ("", ()) if none did."""
     if old == new:
         return "", ()
     before, after = set(old), set(new)
-    if before <= after or after <= before:  # of copies cut at the end: nothing gave way to anything
+    if before <= after or after <= before:  # copies cut at the end: nothing was replaced
         return "", ()
-    counts = changed_numbers(
+    counts = compare_numbers(
         [one for one in old if one.kind != NAME], [one for one in new if one.kind != NAME]
     )
     if counts:
         return "numbers", counts
-    names = changed_names(old, new)
+    names = compare_names(old, new)
     return ("names", names) if names else ("", ())

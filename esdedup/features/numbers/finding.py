@@ -9,11 +9,11 @@ from esdedup.features.numbers.chunks import NO_NUMBER, Reading
 from esdedup.features.numbers.context import (
     CONTEXT_WORDS,
     WINDOW,
-    Surroundings,
+    ContextReader,
     chunks_before,
-    surroundings_of,
-    without_first,
-    without_last,
+    context_reader,
+    remove_first,
+    remove_last,
 )
 from esdedup.features.numbers.context_flags import JOINS, KIND, OPEN, STREET, UNKNOWN, masks_of
 from esdedup.features.numbers.languages import language_by_script
@@ -33,10 +33,6 @@ from esdedup.model.numbers import NumberContext
 MAX_NUMBERS = 2000
 
 
-# As a row of a store is read: without looking whether it has four values.
-_new = tuple.__new__
-
-
 # Hard-wrapped text: a line that goes on in lower case is not a new paragraph.
 _WRAPPED_LINE = re.compile(r"\n[ \t]*(?=[a-z])")
 # Languages printed with digits of their own, or wide ones; "" is an unknown language.
@@ -46,9 +42,9 @@ _OWN_DIGITS = frozenset(
 _ANY_DIGIT = re.compile(r"[^\D0-9]")
 
 
-def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+def extract_numbers(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """All counts of the text in reading order; an unknown language is read by its digits only."""
-    around = surroundings_of(primary_language(lang) or language_by_script(text))
+    around = context_reader(primary_language(lang) or language_by_script(text))
     original, folded = _fold(text, around.lexicon.lang)
     contexts: list[NumberContext] = []
     readings, longest = around.numbers, around.longest_chunk
@@ -64,7 +60,7 @@ def number_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
             continue
         if reading is None:
             reading = _read(folded, start, space, around)
-        context, resume = _count_at(original, folded, start, space, reading, around)
+        context, resume = _read_count(original, folded, start, space, reading, around)
         if context is not None:
             contexts.append(context)
             if len(contexts) == MAX_NUMBERS:
@@ -96,37 +92,39 @@ def _fold(text: str, lang: str) -> tuple[str, str]:
 _Found = tuple[NumberContext | None, int]
 
 
-def _count_at(
+def _read_count(
     original: str,
     folded: str,
     start: int,
     space: int,
     reading: Reading,
-    around: Surroundings,
+    around: ContextReader,
 ) -> _Found:
-    """Judge a number by what is told before and behind it."""
+    """Decide about a number by the flags of the chunks before and behind it."""
     length, value, plain, goes_on, refused_before, refused_after, doubts = reading
     end = start + length
     # To a space, so that no word is cut.
     stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
     right = folded[end : stop if stop > 0 else end + WINDOW].split(" ")
     if goes_on and (
-        len(right) < 3 or around.tells_after[right[1]] & goes_on or folded[start - 2].isdigit()
+        len(right) < 3 or around.flags_after[right[1]] & goes_on or folded[start - 2].isdigit()
     ):
         reading = _read(folded, start, space, around)
-        return _count_at(original, folded, start, space, reading, around)
+        return _read_count(original, folded, start, space, reading, around)
     if not value:
         return None, end
     left = chunks_before(folded, start)
-    met = around.tells_before[left[-1] or left[-2]]
-    told = around.tells_after[right[0] or right[1]]
-    both = met | told
+    before_flags = around.flags_before[left[-1] or left[-2]]
+    after_flags = around.flags_after[right[0] or right[1]]
+    both = before_flags | after_flags
     # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
-    if not both & OPEN and (met & refused_before or told & refused_after):
+    if not both & OPEN and (before_flags & refused_before or after_flags & refused_after):
         return None, end
-    kind, currency = _kind_before(left, met, around) if met & OPEN else (COUNT, "")
+    kind, currency = (
+        _kind_before(left, before_flags, around) if before_flags & OPEN else (COUNT, "")
+    )
     if kind == COUNT and (
-        both & doubts or met & told & JOINS or _may_be_in_a_street(right, around)
+        both & doubts or before_flags & after_flags & JOINS or _may_be_in_a_street(right, around)
     ):
         after = around.tokens_after(right)
         kind, currency, used = kind_after(after)
@@ -136,25 +134,24 @@ def _count_at(
             if is_not_a_count(original, folded, number, before, after):
                 return None, end
         for token in after[:used]:
-            right = without_first(right, token)
+            right = remove_first(right, token)
         if used == 2:
             # In "pour cent" the second word is a number of its own.
             end = folded.find(after[1], end) + len(after[1])
     words = around.words_after(right)
     if currency:
         words = [currency, *words[: CONTEXT_WORDS - 1]]
-    found = value, kind, around.words_before(left), " ".join(words)
-    return _new(NumberContext, found), end
+    return NumberContext(value, kind, around.words_before(left), " ".join(words)), end
 
 
-def _read(folded: str, start: int, space: int, around: Surroundings) -> Reading:
+def _read(folded: str, start: int, space: int, around: ContextReader) -> Reading:
     """Read a number with all chunks that it goes on over, or else as it stands in the text."""
     while 0 < space < start + around.longest_chunk and not folded[start - 2].isdigit():
         reading = around.numbers[folded[start - 1 : space]]
         following = folded.find(" ", space + 1, space + WINDOW)
         if reading is None or following < 0:
             break
-        if not around.tells_after[folded[space + 1 : following]] & reading.goes_on:
+        if not around.flags_after[folded[space + 1 : following]] & reading.goes_on:
             return reading._replace(goes_on=0)
         space = following
     number = _read_in_place(folded, start, around)
@@ -164,7 +161,7 @@ def _read(folded: str, start: int, space: int, around: Surroundings) -> Reading:
     return Reading(number.end - start, value, plain, 0, *masks_of(value, plain))
 
 
-def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | None:
+def _read_in_place(folded: str, start: int, around: ContextReader) -> Number | None:
     """The number at this place, without a value if it is a part of something else."""
     lexicon = around.lexicon
     match = lexicon.number.match(folded, start)
@@ -182,22 +179,22 @@ def _read_in_place(folded: str, start: int, around: Surroundings) -> Number | No
     return number
 
 
-def _is_money(folded: str, start: int, around: Surroundings) -> bool:
+def _is_money(folded: str, start: int, around: ContextReader) -> bool:
     before = around.tokens_before(chunks_before(folded, start))
     return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
 
 
-def _kind_before(left: list[str], met: int, around: Surroundings) -> tuple[str, str]:
+def _kind_before(left: list[str], flags: int, around: ContextReader) -> tuple[str, str]:
     """Kind and currency by what stands in front, which is taken away."""
-    is_alone = met & KIND and left[-1] in KIND_BEFORE
+    is_alone = flags & KIND and left[-1] in KIND_BEFORE
     before = [left[-1]] if is_alone else around.tokens_before(left)
     if not before or before[0] not in KIND_BEFORE:
         return COUNT, ""
-    without_last(left, before[0])
+    remove_last(left, before[0])
     return KIND_BEFORE[before[0]]
 
 
-def _may_be_in_a_street(right: list[str], around: Surroundings) -> bool:
+def _may_be_in_a_street(right: list[str], around: ContextReader) -> bool:
     """ "12 Main Street": the second chunk behind a number."""
     second = 1 if right[0] else 2
-    return len(right) > second and bool(around.tells_after[right[second]] & (STREET | UNKNOWN))
+    return len(right) > second and bool(around.flags_after[right[second]] & (STREET | UNKNOWN))

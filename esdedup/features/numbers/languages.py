@@ -297,7 +297,7 @@ _HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
 def language_by_script(text: str) -> str:
-    """For a text whose language nobody told: the one that its signs belong to, or "".
+    """The language by the script of a text whose language is not given, or "".
 
     Function words cannot tell it, since these languages put no space between words.
     """

@@ -1,7 +1,7 @@
 """Names at the beginning of an article, and which of them changed between two near-identical ones.
 
 A report of the same form about another place, or a person named anew: "a magnitude 5.1 earthquake
-struck Izmir on Tuesday" -> "struck Van on Tuesday". Counts do not tell it, and a place is one word
+struck Izmir on Tuesday" -> "struck Van on Tuesday". No count shows it, and a place is one word
 of many. Only names between the same two words count, and only where neither text has the other's
 name: of 26,935 matching pairs of one SpotSigs cluster 4 have such a change.
 """
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from esdedup.features.numbers.changes import stem
-from esdedup.features.numbers.context import WINDOW, chunks_before, surroundings_of
+from esdedup.features.numbers.context import WINDOW, chunks_before, context_reader
 from esdedup.features.numbers.finding import primary_language
 from esdedup.features.numbers.languages import MONTHS, words
 from esdedup.model.numbers import NumberChange, NumberContext
@@ -38,12 +38,12 @@ _DAYS = MONTHS | words(
 )
 
 
-def name_contexts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+def extract_names(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """Names with the words around them, in reading order."""
     code = primary_language(lang)
     if code in _CAPITAL_NOUNS:
         return ()
-    around = surroundings_of(code)
+    around = context_reader(code)
     # The only letter that grows in lower case.
     folded = text[: _BEGINNING + 2 * WINDOW].replace("İ", "I").lower()
     found = []
@@ -74,7 +74,7 @@ def _is_within_a_sentence(text: str, start: int) -> bool:
     return mark.isalnum() or mark in _GOES_ON
 
 
-def changed_names(
+def compare_names(
     old: Sequence[NumberContext], new: Sequence[NumberContext]
 ) -> tuple[NumberChange, ...]:
     """Names of `new` that stand between two words which enclosed another name in `old`."""
@@ -82,8 +82,8 @@ def changed_names(
     after = [name for name in new if name.kind == NAME]
     if before == after:
         return ()
-    gone = {place: name for name in _only(before, after) if (place := _place(name))}
-    came = _only(after, before) if gone else []
+    gone = {place: name for name in _select_absent(before, after) if (place := _place(name))}
+    came = _select_absent(after, before) if gone else []
     changes = {
         (gone[place].value, name.value): NumberChange(gone[place].value, name.value, name.after)
         for name in came
@@ -92,7 +92,9 @@ def changed_names(
     return tuple(changes.values())
 
 
-def _only(names: Iterable[NumberContext], others: Sequence[NumberContext]) -> list[NumberContext]:
+def _select_absent(
+    names: Iterable[NumberContext], others: Sequence[NumberContext]
+) -> list[NumberContext]:
     """Names of which the other text has no word."""
     known = {word for other in others for word in _parts(other)}
     return [name for name in names if not any(_is_in(word, known) for word in _parts(name))]
@@ -107,10 +109,10 @@ def _is_in(word: str, known: Iterable[str]) -> bool:
 
 
 def _parts(name: NumberContext) -> list[str]:
-    return [part for part in map(_folded, re.split("[ -]", name.value)) if part]
+    return [part for part in map(_fold, re.split("[ -]", name.value)) if part]
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     return _SUFFIX.sub("", word).lower()
 
 

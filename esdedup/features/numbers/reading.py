@@ -126,7 +126,7 @@ def _word_value(phrase: str, values: Mapping[str, int]) -> str:
     return ""
 
 
-def scaled(value: str, power: int) -> str:
+def scale(value: str, power: int) -> str:
     whole, _, fraction = value.partition(".")
     fraction = fraction.ljust(power, "0")
     return _decimal(whole + fraction[:power], fraction[power:])
@@ -164,7 +164,7 @@ def _read_glued(folded: str, number: Number, money: bool, lexicon: Lexicon) -> N
     if letters in lexicon.scales:
         _read_scales(folded, number, lexicon)
     elif letters in MONEY_SUFFIXES and (money or letters in ALWAYS_MONEY):
-        number.value = scaled(number.value, MONEY_SUFFIXES[letters])
+        number.value = scale(number.value, MONEY_SUFFIXES[letters])
         number.end += len(letters)
         number.plain = False
     elif letters in UNITS or letters in CURRENCIES or letters in PERCENT_WORDS:
@@ -187,7 +187,7 @@ def _read_scales(folded: str, number: Number, lexicon: Lexicon) -> None:
         if number.value != "1000" or folded[number.start].isdigit():
             return
         number.value, power = "1", 3
-    number.value = scaled(number.value, power)
+    number.value = scale(number.value, power)
     number.end, number.plain = end, False
     while "." not in number.value and (folded[end] in " \u00a0" or lexicon.ideographic):
         # 1万2000 is written without a space.
@@ -198,7 +198,7 @@ def _read_scales(folded: str, number: Number, lexicon: Lexicon) -> None:
             return
         below = power
         power, end = _scale_behind(folded, smaller.end, lexicon)
-        addend = scaled(smaller.value, power)
+        addend = scale(smaller.value, power)
         if len(addend) > below:
             return
         number.value = str(int(number.value) + int(addend))

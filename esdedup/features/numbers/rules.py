@@ -46,7 +46,7 @@ KINDS_AFTER = PERCENT_WORDS | PERCENT_FIRST | CURRENCIES.keys() | _OF
 
 
 def kind_after(after: list[str]) -> tuple[str, str, int]:
-    """Kind and currency by what stands behind, and how many tokens said so."""
+    """Kind and currency by what stands behind, and the number of tokens that express them."""
     if not after or after[0] not in KINDS_AFTER:
         return COUNT, "", 0
     first = after[0]
@@ -97,12 +97,12 @@ def _is_among_digits(folded: str, number: Number) -> bool:
 def is_not_a_count(
     original: str, folded: str, number: Number, before: list[str], after: list[str]
 ) -> bool:
-    """Dates, times, ages, names and page furniture, told by the words next to the number."""
+    """Dates, times, ages, names and page furniture, by the words next to the number."""
     previous = before[0] if before else "\n"
     following = after[0] if after else "\n"
     if not (
-        previous in TELLING_BEFORE
-        or following in TELLING_AFTER
+        previous in CUES_BEFORE
+        or following in CUES_AFTER
         or previous[0] in "0123456789"
         or following[0] in "0123456789c"
         or len(number.value) == 4
@@ -130,10 +130,8 @@ def is_not_a_count(
 
 
 # Most counts have none of these beside them and need no further look.
-TELLING_BEFORE = (
-    LABELS | MONTHS | DATE_JOINS | CLOCK_BEFORE | AGE_BEFORE | AGO_BEFORE | frozenset(".")
-)
-TELLING_AFTER = (
+CUES_BEFORE = LABELS | MONTHS | DATE_JOINS | CLOCK_BEFORE | AGE_BEFORE | AGO_BEFORE | frozenset(".")
+CUES_AFTER = (
     FURNITURE
     | IDEOGRAPH_DATES
     | MONTHS
@@ -145,9 +143,8 @@ TELLING_AFTER = (
     | FRACTIONS
     | frozenset({"a", "p", "o", "."})
 )
-# Words that tell no more than that a day of a month may stand here ("12 and 13 March"); "page 2
-# of 3" is judged in full.
-JOINS_BEFORE = DATE_JOINS - (TELLING_BEFORE - DATE_JOINS) - KIND_BEFORE.keys() - words("of")
+# Words that only hint at the day of a month ("12 and 13 March"); "page 2 of 3" is judged in full.
+JOINS_BEFORE = DATE_JOINS - (CUES_BEFORE - DATE_JOINS) - KIND_BEFORE.keys() - words("of")
 JOINS_AFTER = DATE_JOINS - words("a") - KINDS_AFTER
 
 # Nouns that make a four-digit number a count and not a year.

@@ -1,9 +1,9 @@
-"""Everything that can be read, as a stream of documents.
+"""Readers of files: each yields a stream of documents.
 
-`read` takes files, folders, globs and `-`; the kind is told by the name (`.html`, `.txt`,
-`.ndjson`, `.json`, `.csv`, `.warc`, `.parquet`), a compressed file by its first bytes, and a file
-without a known ending by its content. A record that cannot be used becomes a `Failure` in its
-place, and reading goes on.
+`read` takes files, folders, globs and `-`. The suffix of a name selects the reader (`.html`,
+`.txt`, `.ndjson`, `.json`, `.csv`, `.warc`, `.parquet`). A file without a known suffix is
+recognised by its content, a compressed one by its first bytes. A record that cannot be used becomes
+a `Failure` in its place, and reading goes on.
 """
 
 from __future__ import annotations
@@ -18,8 +18,15 @@ from typing import BinaryIO
 from esdedup.errors import InputError
 from esdedup.ingest.readers.encodings import looks_binary
 from esdedup.ingest.readers.pages import read_html, read_text, read_warc
-from esdedup.ingest.readers.records import FieldMap, canonical_url, content_id, failure
-from esdedup.ingest.readers.streams import PIECE, BrokenStream, Source, buffered, decompressed, peek
+from esdedup.ingest.readers.records import FieldMap, canonical_url, content_id, record_failure
+from esdedup.ingest.readers.streams import (
+    PIECE,
+    BrokenStream,
+    Source,
+    as_buffered,
+    decompress,
+    peek,
+)
 from esdedup.ingest.readers.tables import (
     Items,
     Reader,
@@ -66,7 +73,7 @@ def read(
     exist raises `InputError` at once, before anything is read.
     """
     field_map = FieldMap(fields)
-    plan = [(given, _found(given)) for given in inputs]
+    plan = [(given, _expand(given)) for given in inputs]
     return _read_all(plan, field_map, stdin)
 
 
@@ -83,8 +90,8 @@ def _read_all(
             )
 
 
-def _found(given: str) -> list[str]:
-    """The paths an argument stands for; a file by that very name goes before a glob."""
+def _expand(given: str) -> list[str]:
+    """The paths that an argument names; a file of exactly this name goes before a glob."""
     if given == "-":
         return []
     if os.path.exists(given):
@@ -98,29 +105,26 @@ def _found(given: str) -> list[str]:
 
 def _read_folder(folder: str, fields: FieldMap) -> Items:
     """All files of a known kind below a folder, in the order of their names."""
-    found = False
-    troubles: list[OSError] = []
-    for parent, folders, names in os.walk(folder, onerror=troubles.append):
+    has_files = False
+    errors: list[OSError] = []
+    for parent, folders, names in os.walk(folder, onerror=errors.append):
         folders.sort()
-        for trouble in troubles:
-            yield failure(str(trouble.filename), f"the folder cannot be read: {trouble.strerror}")
-        troubles.clear()
         for name in sorted(names):
             path = os.path.join(parent, name)
             if _reader_by_name(name) is not None and os.path.isfile(path):
-                found = True
+                has_files = True
                 yield from _read_file(path, fields)
-    for trouble in troubles:
-        yield failure(str(trouble.filename), f"the folder cannot be read: {trouble.strerror}")
-    if not found:
-        yield failure(folder, f"no file in this folder can be read; known are {KNOWN}")
+    for error in errors:
+        yield record_failure(str(error.filename), f"the folder cannot be read: {error.strerror}")
+    if not has_files:
+        yield record_failure(folder, f"no file in this folder can be read; known are {KNOWN}")
 
 
 def _read_file(path: str, fields: FieldMap) -> Items:
     try:
         stream = Path(path).open("rb", buffering=PIECE)  # noqa: SIM115 - closed below
     except OSError as error:
-        yield failure(path, f"the file cannot be opened: {error.strerror}")
+        yield record_failure(path, f"the file cannot be opened: {error.strerror}")
         return
     with stream:
         yield from _read_stream(stream, path, fields, _reader_by_name(path))
@@ -130,25 +134,27 @@ def _read_stream(
     stream: BinaryIO, name: str, fields: FieldMap, reader: Reader | None
 ) -> Iterator[Document | Failure]:
     """One input from start to end, or to where it breaks."""
-    source = Source(name, buffered(stream))
+    source = Source(name, as_buffered(stream))
     try:
         if not peek(source.stream, 1):
-            if name != _STDIN:  # a pipe that has nothing to say is no mistake
-                yield failure(name, "the file is empty")
+            if name != _STDIN:  # an empty pipe is no error
+                yield record_failure(name, "the file is empty")
             return
-        source.stream = decompressed(source.stream)
+        source.stream = decompress(source.stream)
         start = peek(source.stream)
         reader = reader or _reader_by_content(start)
         if reader is None:
-            yield failure(name, f"neither name nor content tell what this is; known are {KNOWN}")
+            yield record_failure(
+                name, f"neither name nor content tell what this is; known are {KNOWN}"
+            )
         elif not start:
-            yield failure(name, "the file is empty")
+            yield record_failure(name, "the file is empty")
         elif reader in _OF_TEXT and looks_binary(start):
-            yield failure(name, "this is not a text: the file is binary")
+            yield record_failure(name, "this is not a text: the file is binary")
         else:
             yield from reader(source, fields)
     except BrokenStream as error:
-        yield failure(source.broken_at, str(error))
+        yield record_failure(source.broken_at, str(error))
 
 
 def _reader_by_name(path: str) -> Reader | None:

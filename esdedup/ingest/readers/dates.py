@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
 from esdedup.model import JSON, parse_time
 
 _EXAMPLES = 3
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september",
-    "october", "november", "december",
-)  # fmt: skip
-_MONTH = re.compile("|".join(name[:3] for name in _MONTHS), re.IGNORECASE)
+_MONTH = re.compile("jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?!\d)")
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
@@ -60,7 +56,7 @@ class UnreadDates:
 _LONGEST = 200
 
 
-def moment(value: object) -> datetime | None:
+def parse_date(value: object) -> datetime | None:
     """A time as feeds and pages write it; None for what cannot be read without guessing."""
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)  # parse_time adds UTC
@@ -69,16 +65,20 @@ def moment(value: object) -> datetime | None:
     if isinstance(value, str) and len(value) > _LONGEST:
         return None
     try:
-        return parse_time(_reading(value))
+        return parse_time(_to_iso(value))
     except (ValueError, OverflowError, OSError):
         pass
     if not isinstance(value, str):
         return None
     text = value.strip()
-    return _mail_time(text) or _spelled(text) or _named_month(text)
+    if found := _parse_mail_time(text) or _parse_spelled(text):
+        return found
+    # `Jan. 9, 2007` before something unknown: the day is certain.
+    day = _MONTH_FIRST.match(text)
+    return _parse_spelled(day[0]) if day else None
 
 
-def _reading(value: str | float | datetime) -> str | float | datetime:
+def _to_iso(value: str | float | datetime) -> str | float | datetime:
     """The value itself, or for a text its spelling in ISO 8601."""
     if not isinstance(value, str):
         return value
@@ -92,7 +92,7 @@ def _reading(value: str | float | datetime) -> str | float | datetime:
     return re.sub(r"\s+([+-]\d\d:?\d\d)$", r"\1", spelled)
 
 
-def _mail_time(text: str) -> datetime | None:
+def _parse_mail_time(text: str) -> datetime | None:
     """RFC 822, the form of RSS: `Mon, 05 Mar 2007 10:00:00 GMT`."""
     if _MAIL_ZONE.search(text) is None:
         return None
@@ -102,9 +102,9 @@ def _mail_time(text: str) -> datetime | None:
         return None
 
 
-def _spelled(text: str) -> datetime | None:
+def _parse_spelled(text: str) -> datetime | None:
     """With the month as a word, or with digits that can only be one day."""
-    plain = _in_order(text)
+    plain = _put_year_first(text)
     if plain is None or _YEAR.search(plain) is None:
         return None
     from dateutil import parser
@@ -112,7 +112,7 @@ def _spelled(text: str) -> datetime | None:
     # The parser takes GMT+3 for the zone whose clocks are three hours behind GMT, as POSIX does.
     plain = re.sub(r"\b(?:UTC|GMT)(?=[+-]\d)", "", plain)
     try:
-        # What a text lacks is taken from the default: where two of them differ, it lacks a day.
+        # The default fills in missing parts: if two defaults give two results, one is missing.
         found, other = (
             parser.parse(plain, default=datetime(n, n, n), tzinfos=_zone) for n in (1, 2)
         )
@@ -123,7 +123,7 @@ def _spelled(text: str) -> datetime | None:
         return None
 
 
-def _in_order(text: str) -> str | None:
+def _put_year_first(text: str) -> str | None:
     """The text with digits in the order year, month, day; None where their order is a guess."""
     if found := _YEAR_FIRST.match(text):
         year, month, day = found.groups()
@@ -144,17 +144,3 @@ def _zone(name: str | None, seconds: int | None) -> timezone | None:
             raise ValueError(f"no zone is called {name}")
         seconds = _ZONES[name.upper()] * 3600
     return None if seconds is None else timezone(timedelta(seconds=seconds))
-
-
-def _named_month(text: str) -> datetime | None:
-    """`Jan. 9, 2007` before something unknown: the day, which is sure."""
-    if (found := _MONTH_FIRST.match(text)) is None:
-        return None
-    word = found[1].lower()
-    for month, name in enumerate(_MONTHS, start=1):
-        if name.startswith(word):
-            try:
-                return datetime(int(found[3]), month, int(found[2]), tzinfo=UTC)
-            except ValueError:
-                return None
-    return None

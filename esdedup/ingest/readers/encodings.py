@@ -14,7 +14,7 @@ _BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-# First bytes of what is no text whatever its name says.
+# First bytes of files that are binary, whatever their name.
 _BINARY_MAGIC = (
     b"\x89PNG",
     b"\xff\xd8\xff",
@@ -53,31 +53,18 @@ _AS_BROWSERS_DO = {
 }
 # What pages of a language used before UTF-8, for pages that name no encoding.
 _BY_LANGUAGE = {
-    "tr": ("cp1254",),
-    "az": ("cp1254",),
-    "ru": ("cp1251",),
-    "uk": ("cp1251",),
-    "bg": ("cp1251",),
-    "el": ("cp1253",),
+    **dict.fromkeys(("en", "fr", "de", "es", "pt", "it", "nl"), ("cp1252",)),
+    **dict.fromkeys(("cs", "sk", "hu", "ro"), ("cp1250",)),
+    **dict.fromkeys(("ru", "uk", "bg"), ("cp1251",)),
+    **dict.fromkeys(("tr", "az"), ("cp1254",)),
+    **dict.fromkeys(("ar", "fa"), ("cp1256",)),
     "pl": ("iso8859-2", "cp1250"),
-    "cs": ("cp1250",),
-    "sk": ("cp1250",),
-    "hu": ("cp1250",),
-    "ro": ("cp1250",),
-    "ar": ("cp1256",),
-    "fa": ("cp1256",),
+    "el": ("cp1253",),
     "he": ("cp1255",),
     "th": ("cp874",),
     "ja": ("cp932", "euc_jp"),
     "ko": ("cp949",),
     "zh": ("gb18030", "big5hkscs"),
-    "en": ("cp1252",),
-    "fr": ("cp1252",),
-    "de": ("cp1252",),
-    "es": ("cp1252",),
-    "pt": ("cp1252",),
-    "it": ("cp1252",),
-    "nl": ("cp1252",),
 }
 # The letters of Turkish in cp1254, which charset_normalizer (3.5) takes for cp1250, and those that
 # are not also French or German.
@@ -122,12 +109,12 @@ def decode(data: bytes, *, declared: tuple[str, ...] = (), lang: str | None = No
     labels = [name for label in declared if (name := _known_encoding(label))]
     shifting = [name for name in labels if name.startswith("iso2022")]  # these fit ASCII too
     for name in (*shifting, "utf-8", *labels):
-        if (text := _strictly(data, name)) is not None:
+        if (text := _decode_strictly(data, name)) is not None:
             return text
-    if (text := _mostly_utf8(data)) is not None:
+    if (text := _decode_mostly_utf8(data)) is not None:
         return text
     for name in _BY_LANGUAGE.get(lang or "", ()):
-        if (text := _strictly(data, name)) is not None:
+        if (text := _decode_strictly(data, name)) is not None:
             return text
     others = [name for name in labels if name != "utf-8"]
     return data.decode(others[0] if others else likely_encoding(data), "replace")
@@ -137,7 +124,7 @@ def likely_encoding(data: bytes) -> str:
     """What the letters say about a text that is not UTF-8."""
     from charset_normalizer import from_bytes
 
-    # The lines with foreign letters, without tags: the rest says nothing and costs time.
+    # Only lines with non-ASCII letters, without tags: the others carry no information.
     lines = re.findall(rb"[^\n]*[\x80-\xff][^\n]*", re.sub(rb"<[^>]*>", b"\n", data))
     sample = b"\n".join(lines)[:_SAMPLE]
     letters = sample.translate(None, bytes(range(0xC0)))
@@ -151,23 +138,24 @@ def likely_encoding(data: bytes) -> str:
 def _known_encoding(label: str) -> str | None:
     """The codec for a label found in the wild; None for labels that name no text encoding."""
     try:
-        found = codecs.lookup(label.strip())
+        name = codecs.lookup(label.strip()).name
+        " ".encode(name)  # refused by codecs that are no text encoding, as base64
     except (LookupError, ValueError):  # ValueError: a null byte in the label
         return None
     # A page whose declaration could be read byte by byte is not in UTF-16; UTF-7 is an attack.
-    if not found._is_text_encoding or found.name.startswith(("utf-16", "utf-32", "utf-7")):
+    if name.startswith(("utf-16", "utf-32", "utf-7")):
         return None
-    return _AS_BROWSERS_DO.get(found.name, found.name)
+    return _AS_BROWSERS_DO.get(name, name)
 
 
-def _strictly(data: bytes, name: str) -> str | None:
+def _decode_strictly(data: bytes, name: str) -> str | None:
     try:
         return data.decode(name)
     except UnicodeDecodeError:
         return None
 
 
-def _mostly_utf8(data: bytes) -> str | None:
+def _decode_mostly_utf8(data: bytes) -> str | None:
     text = data.decode("utf-8", "replace")
     foreign = len(re.findall(r"[^\x00-\x7f]", text))
     return text if text.count("�") <= _BROKEN_SHARE * foreign else None

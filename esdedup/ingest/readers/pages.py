@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from esdedup.ingest.readers.encodings import decode, looks_binary
-from esdedup.ingest.readers.records import FieldMap, clean, content_id, failure, url_id
+from esdedup.ingest.readers.records import FieldMap, clean, content_id, record_failure, url_id
 from esdedup.ingest.readers.streams import (
     MAX_BYTES,
     BrokenStream,
     CountedReader,
+    OversizedLine,
     Source,
-    TooLong,
     read_whole,
 )
 from esdedup.ingest.readers.tables import Items
@@ -25,19 +25,19 @@ _HTML_TYPES = ("text/html", "application/xhtml")
 
 def read_html(source: Source, fields: FieldMap) -> Items:
     """A page as it is; extraction finds its title, text and address."""
-    data = _whole(source)
+    data = _read_page(source)
     yield Document(id=content_id(html=data), html=data, extra={"file": clean(source.name)})
 
 
 def read_text(source: Source, fields: FieldMap) -> Items:
     """A text file is one article without a title."""
-    data = _whole(source)
+    data = _read_page(source)
     if looks_binary(data):
-        yield failure(source.name, "this is not a text: the file is binary")
+        yield record_failure(source.name, "this is not a text: the file is binary")
         return
     text = clean(decode(data)).strip()
     if not text:
-        yield failure(source.name, "the file has no text")
+        yield record_failure(source.name, "the file has no text")
         return
     yield Document(id=content_id(text=text), text=text, extra={"file": clean(source.name)})
 
@@ -67,7 +67,7 @@ def read_warc(source: Source, fields: FieldMap) -> Items:
         if len(block) < record.content_length:
             source.at -= 1
             raise stream.broken or BrokenStream("the archive is cut off inside this record")
-        yield from _archived(record, block, source)
+        yield from _read_response(record, block, source)
     if stream.broken is not None:
         raise stream.broken
     if not stream.last.endswith((b"\r\n\r\n", b"\n\n")):  # how every record ends
@@ -87,7 +87,7 @@ def _archive_errors() -> Iterator[None]:
         raise BrokenStream(f"the archive is damaged beyond reading: {error}") from error
 
 
-def _archived(record: Any, block: bytes, source: Source) -> Items:
+def _read_response(record: Any, block: bytes, source: Source) -> Items:
     try:
         with _archive_errors():
             record.set_bytes_content(block)
@@ -96,14 +96,14 @@ def _archived(record: Any, block: bytes, source: Source) -> Items:
                 return
             data = record.reader.read(MAX_BYTES + 1)
     except BrokenStream as error:  # the answer inside is, the archive around it is not
-        yield failure(source.where, str(error), id_=url_id(_address(record)))
+        yield record_failure(source.where, str(error), id_=url_id(_address(record)))
         return
     if len(data) > MAX_BYTES:
         yield _too_large(record, source)
         return
     url = _address(record)
     if not data.strip():
-        yield failure(source.where, f"the page {url} is empty", id_=url_id(url))
+        yield record_failure(source.where, f"the page {url} is empty", id_=url_id(url))
         return
     extra = {"file": clean(source.name)}
     if record.record_date is not None:
@@ -116,7 +116,7 @@ def _archived(record: Any, block: bytes, source: Source) -> Items:
 
 def _too_large(record: Any, source: Source) -> Failure:
     url = _address(record)
-    return failure(
+    return record_failure(
         source.where, f"the page {url} is longer than {MAX_BYTES >> 20} MB", id_=url_id(url)
     )
 
@@ -131,8 +131,8 @@ def _is_page(record: Any) -> bool:
     return (record.http_content_type or "").lower().startswith(_HTML_TYPES)
 
 
-def _whole(source: Source) -> bytes:
+def _read_page(source: Source) -> bytes:
     data = read_whole(source.stream)
-    if isinstance(data, TooLong):
+    if isinstance(data, OversizedLine):
         raise BrokenStream(f"the file is longer than {MAX_BYTES >> 20} MB, the most a page may be")
     return data

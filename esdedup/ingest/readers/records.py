@@ -7,13 +7,12 @@ import binascii
 import codecs
 import hashlib
 import re
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from esdedup.errors import DocumentError, InputError
-from esdedup.ingest.readers.dates import moment
+from esdedup.ingest.readers.dates import parse_date
 from esdedup.model import MAX_ID_BYTES, NESTED, Document, Failure
 from esdedup.model.encoding import is_too_deep
 
@@ -31,7 +30,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "html": ("html", "raw_html"),
 }
 
-# Parameters that tell a campaign or a click, not another article.
+# Parameters that identify a campaign or a click, not another article.
 _TRACKING = re.compile(r"(utm_.*|(fb|g|d|y|ms)clid|igshid|mc_[ce]id)(=|$)", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # What no text should carry: null bytes, and halves of surrogate pairs, which cannot be encoded.
@@ -46,15 +45,15 @@ _TWO_LETTERS = {
 
 
 class FieldMap:
-    """Which field of a record is which of ours: as told, else by the usual names."""
+    """Maps our fields to fields of records: as given, else by the usual names."""
 
-    def __init__(self, told: Mapping[str, str] | None = None) -> None:
-        told = told or {}
-        if unknown := sorted(set(told) - set(ALIASES)):
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        given = given or {}
+        if unknown := sorted(set(given) - set(ALIASES)):
             raise InputError(
                 f"there is no field {unknown[0]!r} to map to; the fields are {', '.join(ALIASES)}"
             )
-        self._names = {**ALIASES, **{field: (name,) for field, name in told.items()}}
+        self._names = {**ALIASES, **{field: (name,) for field, name in given.items()}}
 
     def names(self, field: str) -> tuple[str, ...]:
         return self._names[field]
@@ -62,18 +61,14 @@ class FieldMap:
     def take(self, record: Record, field: str) -> Any:
         """The value of our `field`, removed from `record`; None where there is none."""
         for name in self._names[field]:
-            if name in record:
-                value = record.pop(name)
-            elif "." in name:
+            if name in record or "." in name:
                 value = _take(record, name)
-            else:
-                continue
-            if value is not None and value != "":
-                return value
+                if value is not None and value != "":
+                    return value
         return None
 
     def without_article(self, columns: list[str]) -> str | None:
-        """What to say of a table that has no column for an article's text."""
+        """Why a table cannot be read if no column holds the text; None if one does."""
         wanted = (*self.names("text"), *self.names("html"))
         if any(name in columns or name.split(".")[0] in columns for name in wanted):
             return None
@@ -84,37 +79,38 @@ class FieldMap:
 
 
 def to_document(record: Record, where: str, fields: FieldMap) -> Document | Failure:
-    """A record becomes a document; one that cannot be used becomes a failure that says why."""
+    """The document of a record, or a failure that says why it cannot be used."""
     if is_too_deep(record):
-        return failure(where, NESTED, id_=_given_id(fields.take(dict(record), "id"), {}))
+        return record_failure(where, NESTED, id_=_parse_id(fields.take(dict(record), "id")) or None)
     rest = dict(record)
-    known = {field: fields.take(rest, field) for field in ALIASES}
-    raw: Record = {}
-    given_id, url = _given_id(known["id"], raw), _text_or_raw(known, "url", raw)
+    given = {field: fields.take(rest, field) for field in ALIASES}
+    known = {field: parse(given[field]) for field, parse in _PARSERS.items()}
+    # A wrong date or language must not lose the article: the raw value is stored beside it.
+    raw = {f"{f}_raw": given[f] for f, v in known.items() if v is None and given[f] is not None}
+    if not isinstance(raw.get("published_raw", ""), str | int | float):
+        raw["published_raw"] = str(raw["published_raw"])
+    given_id, url, title = known["id"] or None, known["url"] or None, known["title"] or ""
     try:
-        text, html = _content(known, fields)
+        text, html = _content(given, fields)
     except ValueError as error:
-        return failure(where, str(error), id_=given_id)
-    title = _text_or_raw(known, "title", raw) or ""
-    source = _text_or_raw(known, "source", raw)
-    lang, published = _language(known["lang"], raw), _time(known["published"], raw)
+        return record_failure(where, str(error), id_=given_id)
 
-    def made(id_: str) -> Document:
-        extra = {**rest, **raw}
-        return Document(id_, title, text, url, source, lang, published, html, extra)
+    def document_with(id_: str) -> Document:
+        source, lang, published = known["source"] or None, known["lang"], known["published"]
+        return Document(id_, title, text, url, source, lang, published, html, {**rest, **raw})
 
     if given_id is not None:
         try:
-            return made(given_id)
+            return document_with(given_id)
         except DocumentError as error:
             reason = error.reason
-    unnamed = made(url_id(url) or content_id(title=title, text=text, html=html))
+    unnamed = document_with(url_id(url) or content_id(title=title, text=text, html=html))
     if given_id is None:
         return unnamed
     return Failure(unnamed.id, where, reason, final=True, document=unnamed)
 
 
-def failure(where: str, reason: str, *, id_: str | None = None) -> Failure:
+def record_failure(where: str, reason: str, *, id_: str | None = None) -> Failure:
     """A final failure; without an id of its own it goes by its place."""
     if id_ is None or len(id_.encode()) > MAX_ID_BYTES:
         id_ = where if len(where.encode(errors="replace")) <= MAX_ID_BYTES else _short("at", where)
@@ -197,43 +193,27 @@ def _take(record: Record, name: str) -> Any:
     return value
 
 
-def _given_id(value: Any, raw: Record) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+def _parse_id(value: Any) -> str | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return _parse_text(value) if is_number or isinstance(value, str) else None
+
+
+def _parse_text(value: Any) -> str | None:
+    """A text, trimmed, or a number as text; None for anything else."""
     if isinstance(value, str):
-        return clean(value.strip()) or None
-    if value is not None:
-        raw["id_raw"] = value
-    return None
+        return clean(value.strip())
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _text_or_raw(known: Record, field: str, raw: Record) -> str | None:
-    """A text or number as text; anything else is kept beside the field, not in it."""
-    value = known[field]
-    if isinstance(value, str):
-        return clean(value.strip()) or None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    if value is not None:
-        raw[f"{field}_raw"] = value
-    return None
-
-
-def _language(value: Any, raw: Record) -> str | None:
-    if value is None:
-        return None
-    code = language(value) if isinstance(value, str) else None
-    if code is None:
-        raw["lang_raw"] = value
-    return code
-
-
-def _time(value: Any, raw: Record) -> datetime | None:
-    """A wrong date must not lose the article: it goes on without, and the value is kept."""
-    found = moment(value)
-    if found is None and value is not None:
-        raw["published_raw"] = value if isinstance(value, str | int | float) else str(value)
-    return found
+# Parsers of all fields but the text; None means that a value cannot be read.
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "id": _parse_id,
+    "url": _parse_text,
+    "title": _parse_text,
+    "source": _parse_text,
+    "lang": lambda value: language(value) if isinstance(value, str) else None,
+    "published": parse_date,
+}
 
 
 def _content(known: Record, fields: FieldMap) -> tuple[str, bytes | None]:
@@ -253,7 +233,7 @@ def _content(known: Record, fields: FieldMap) -> tuple[str, bytes | None]:
 def _page(html: Any) -> bytes:
     """The page's bytes: given as such, in Base64 (as `Document.to_json` writes), or as text.
 
-    A page given as text is UTF-8 from here on whatever it says itself; the mark tells so.
+    A page given as text is encoded as UTF-8 with a byte order mark, whatever it declares itself.
     """
     if isinstance(html, bytes):
         return html

@@ -1,4 +1,4 @@
-"""Open what is given and hand it on piece by piece: decompressed, in lines, never all at once."""
+"""Streams: input is read piece by piece, decompressed and cut into lines, never all at once."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
+class OversizedLine:
     """Stands in for a line over `MAX_BYTES`."""
 
     size: int
 
 
 def peek(stream: BinaryIO, size: int = 4096) -> bytes:
-    """The next bytes, left in place; fewer at the end. Only for streams made by `buffered`."""
-    with _breaking():
+    """The next bytes, left in place; fewer at the end. Only for streams made by `as_buffered`."""
+    with _raise_broken_stream():
         return cast(io.BufferedReader, stream).peek(size)[:size]
 
 
 @contextmanager
-def _breaking() -> Iterator[None]:
+def _raise_broken_stream() -> Iterator[None]:
     """Whatever a damaged or cut file raises becomes `BrokenStream`."""
     try:
         yield
@@ -66,60 +66,56 @@ def _breaking() -> Iterator[None]:
         raise BrokenStream(f"reading failed: {error}") from error
 
 
-def buffered(stream: BinaryIO) -> BinaryIO:
+def as_buffered(stream: BinaryIO) -> BinaryIO:
     """The same bytes, in a stream that `peek` works on."""
     if isinstance(stream, io.BufferedReader):
         return stream
     return cast(BinaryIO, io.BufferedReader(_Pulled(stream), PIECE))
 
 
-def decompressed(stream: BinaryIO) -> BinaryIO:
-    """Unpack gzip and Zstandard, told by their first bytes whatever the name says."""
+def decompress(stream: BinaryIO) -> BinaryIO:
+    """Unpack gzip and Zstandard, recognised by their first bytes whatever the name."""
     start = peek(stream, 4)
     if start.startswith(_GZIP):
-        return buffered(cast(BinaryIO, gzip.GzipFile(fileobj=stream)))
+        return as_buffered(cast(BinaryIO, gzip.GzipFile(fileobj=stream)))
     if start == _ZSTD:
         return cast(BinaryIO, io.BufferedReader(_Unzstd(stream), PIECE))
     return stream
 
 
-def pieces(stream: BinaryIO) -> Iterator[bytes]:
+def read_pieces(stream: BinaryIO) -> Iterator[bytes]:
     """The bytes as they come, UTF-16 and UTF-32 rewritten as UTF-8, a UTF-8 mark removed."""
-    first = _piece(stream)
-    marked = bom_encoding(first)
-    if marked is None:
-        while first:
-            yield first
-            first = _piece(stream)
-        return
-    decoder = codecs.getincrementaldecoder(marked)("replace")
-    while first:
-        yield decoder.decode(first).encode("utf-8", "replace")
-        first = _piece(stream)
-    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+    piece = _read_piece(stream)
+    encoding = bom_encoding(piece)
+    decoder = codecs.getincrementaldecoder(encoding)("replace") if encoding else None
+    while piece:
+        yield piece if decoder is None else decoder.decode(piece).encode("utf-8", "replace")
+        piece = _read_piece(stream)
+    if decoder is not None:
+        yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def _piece(stream: BinaryIO) -> bytes:
+def _read_piece(stream: BinaryIO) -> bytes:
     """One read, so that what was unpacked before a break is not lost with it."""
-    with _breaking():
+    with _raise_broken_stream():
         return cast(io.BufferedReader, stream).read1(PIECE)
 
 
-def read_whole(stream: BinaryIO) -> bytes | TooLong:
+def read_whole(stream: BinaryIO) -> bytes | OversizedLine:
     """Everything, if it is not longer than `MAX_BYTES`."""
     out = bytearray()
-    while piece := _piece(stream):
+    while piece := _read_piece(stream):
         out += piece
         if len(out) > MAX_BYTES:
-            return TooLong(len(out))
+            return OversizedLine(len(out))
     return bytes(out)
 
 
-def lines(source: Source) -> Iterator[bytes | TooLong]:
+def read_lines(source: Source) -> Iterator[bytes | OversizedLine]:
     r"""Lines without their \n or \r\n, `source.at` counting them from 1."""
     held: list[bytes] = []
     size = 0
-    for piece in pieces(source.stream):
+    for piece in read_pieces(source.stream):
         first, *rest = piece.split(b"\n")
         size += len(first)
         if size <= MAX_BYTES:
@@ -129,14 +125,14 @@ def lines(source: Source) -> Iterator[bytes | TooLong]:
         if not rest:
             continue
         source.at += 1
-        yield b"".join(held).removesuffix(b"\r") if size <= MAX_BYTES else TooLong(size)
+        yield b"".join(held).removesuffix(b"\r") if size <= MAX_BYTES else OversizedLine(size)
         for line in rest[:-1]:
             source.at += 1
             yield line.removesuffix(b"\r")
         held, size = [rest[-1]], len(rest[-1])
     if size:
         source.at += 1
-        yield b"".join(held) if size <= MAX_BYTES else TooLong(size)
+        yield b"".join(held) if size <= MAX_BYTES else OversizedLine(size)
 
 
 class LineDecoder:
@@ -159,7 +155,7 @@ class PieceReader:
     """`read` over `pieces`, refusing more than `MAX_BYTES` between two calls of `restart`."""
 
     def __init__(self, source: Source) -> None:
-        self._pieces = pieces(source.stream)
+        self._pieces = read_pieces(source.stream)
         self._read = 0
 
     def restart(self) -> None:
@@ -180,8 +176,8 @@ class PieceReader:
 class CountedReader:
     """`read`, `tell` and the one `seek` fastwarc (1.1) insists on, over any stream.
 
-    An error inside `read` is kept for the caller, since it would be lost or a panic in there;
-    fastwarc itself sees the end of the data.
+    An error inside `read` would be lost or cause a panic in fastwarc: it is stored in `broken`,
+    and fastwarc sees the end of the data.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -192,7 +188,7 @@ class CountedReader:
 
     def read(self, size: int = -1) -> bytes:
         try:
-            with _breaking():
+            with _raise_broken_stream():
                 read1 = cast(io.BufferedReader, self._stream).read1
                 piece = read1(size if size > 0 else PIECE)
         except BrokenStream as error:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
-from esdedup.ingest.readers.records import FieldMap, clean_values, failure, to_document
+from esdedup.ingest.readers.records import FieldMap, clean_values, record_failure, to_document
 from esdedup.ingest.readers.streams import (
     MAX_BYTES,
     BrokenStream,
     LineDecoder,
+    OversizedLine,
     PieceReader,
     Source,
-    TooLong,
-    lines,
     peek,
+    read_lines,
 )
 from esdedup.model import Document, Failure
 from esdedup.model.encoding import MAX_DEPTH, TOO_DEEP, parse_json
@@ -31,9 +31,9 @@ _TOO_LONG = f"longer than {MAX_BYTES >> 20} MB, the most that is read at once"
 def read_ndjson(source: Source, fields: FieldMap) -> Items:
     """One JSON object a line; a line that is none costs only itself."""
     text_of = LineDecoder(source)
-    for line in lines(source):
-        if isinstance(line, TooLong):
-            yield failure(source.where, f"the line is {_TOO_LONG}")
+    for line in read_lines(source):
+        if isinstance(line, OversizedLine):
+            yield record_failure(source.where, f"the line is {_TOO_LONG}")
         elif line.strip():
             yield _from_json_line(text_of(line), source.where, fields)
 
@@ -59,14 +59,14 @@ def read_csv(source: Source, fields: FieldMap, delimiter: str | None = None) -> 
     rows = csv.reader(chain([header_line], texts), delimiter=delimiter)
     header = [name.strip() for name in next(rows, [])]
     if (reason := fields.without_article(header)) is not None:
-        yield failure(source.name, reason)
+        yield record_failure(source.name, reason)
         return
     while True:
         started = source.at + 1  # a row may reach over several lines
         try:
             row = next(rows, None)
         except csv.Error as error:
-            yield failure(f"{source.name}:{started}", f"not a row of a CSV file: {error}")
+            yield record_failure(f"{source.name}:{started}", f"not a row of a CSV file: {error}")
             continue
         yield from skipped
         skipped.clear()
@@ -86,13 +86,13 @@ def read_parquet(source: Source, fields: FieldMap) -> Items:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        yield failure(source.name, "Parquet needs one more package: pip install pyarrow")
+        yield record_failure(source.name, "Parquet needs one more package: pip install pyarrow")
         return
     try:
         with _seekable(source.stream) as stream:
             table = pq.ParquetFile(stream)
             if (reason := fields.without_article(table.schema_arrow.names)) is not None:
-                yield failure(source.name, reason)
+                yield record_failure(source.name, reason)
                 return
             for batch in table.iter_batches(batch_size=256):
                 for row in batch.to_pylist():
@@ -106,9 +106,9 @@ def _from_json_line(line: str, where: str, fields: FieldMap) -> Document | Failu
     try:
         value = parse_json(line)
     except json.JSONDecodeError as error:
-        return failure(where, f"not valid JSON: {error.msg} at character {error.pos + 1}")
+        return record_failure(where, f"not valid JSON: {error.msg} at character {error.pos + 1}")
     except ValueError as error:  # nested too deeply; a number of more than 4300 digits
-        return failure(where, f"not usable JSON: {error}")
+        return record_failure(where, f"not usable JSON: {error}")
     # Only an escape can smuggle in a null byte or half a surrogate pair.
     return _from_value(
         clean_values(value) if "\\u" in line or "\0" in line else value, where, fields
@@ -117,12 +117,12 @@ def _from_json_line(line: str, where: str, fields: FieldMap) -> Document | Failu
 
 def _from_value(value: Any, where: str, fields: FieldMap) -> Document | Failure:
     if not isinstance(value, dict):
-        return failure(where, "not a JSON object: an article is {...} with its fields")
+        return record_failure(where, "not a JSON object: an article is {...} with its fields")
     return to_document(value, where, fields)
 
 
 def _object_ends_in(line: bytes) -> bool:
-    """Whether a whole object is on the first line, or the line is too long to tell by looking."""
+    """Whether a whole object is on the first line, or seems to be if the line is cut."""
     try:
         parse_json(line)
     except ValueError:
@@ -150,11 +150,13 @@ def _from_values(source: Source, fields: FieldMap, *, level: int) -> Items:
         reader.restart()
         source.at += 1
         if value is _TOO_DEEP:
-            yield failure(source.where, f"not usable JSON: {TOO_DEEP}")
+            yield record_failure(source.where, f"not usable JSON: {TOO_DEEP}")
         else:
             yield _from_value(clean_values(value), source.where, fields)
     if source.at == 0:
-        yield failure(source.name, "the JSON file holds no article: an array of objects is read")
+        yield record_failure(
+            source.name, "the JSON file holds no article: an array of objects is read"
+        )
 
 
 _END, _TOO_DEEP = object(), object()
@@ -190,9 +192,9 @@ def _first_line(error: Exception) -> str:
 def _csv_lines(source: Source, skipped: list[Failure]) -> Iterator[str]:
     """Lines with their ends, which a quoted cell may contain; too long ones are set aside."""
     text_of = LineDecoder(source)
-    for line in lines(source):
-        if isinstance(line, TooLong):
-            skipped.append(failure(source.where, f"the line is {_TOO_LONG}"))
+    for line in read_lines(source):
+        if isinstance(line, OversizedLine):
+            skipped.append(record_failure(source.where, f"the line is {_TOO_LONG}"))
         else:
             yield text_of(line).replace("\x00", "").replace("\r", " ") + "\n"
 
@@ -201,7 +203,7 @@ def _from_row(
     row: list[str], header: list[str], where: str, fields: FieldMap
 ) -> Document | Failure:
     if len(row) != len(header):
-        return failure(
+        return record_failure(
             where, f"the row has {len(row)} cells and the header {len(header)}: a comma or quote?"
         )
     filled = {name: cell for name, cell in zip(header, row, strict=True) if cell != ""}

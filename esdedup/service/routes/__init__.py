@@ -6,17 +6,24 @@ proxies would take apart.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BaseModel
 
-from esdedup.service.answer_schemas import ProblemOut
-from esdedup.service.problems import MEDIA_TYPE
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.model import Document, Failure
+from esdedup.service.description import model_of
+from esdedup.service.problems import MEDIA_TYPE, Problem, not_found
+from esdedup.service.responses import JsonResponse, ProblemDetails, encode_json
+from esdedup.service.schemas import Article
+from esdedup.service.signing_pool import read_document
+from esdedup.service.state import Service
+from esdedup.stores import Record, Store
 
 _PROBLEM: dict[str, Any] = {
     "description": "An error.",
-    "content": {MEDIA_TYPE: {"schema": ProblemOut.model_json_schema()}},
+    "content": {MEDIA_TYPE: {"schema": model_of(ProblemDetails).model_json_schema()}},
 }
 _STATUSES: tuple[int | str, ...] = (400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 500, 503)
 # Of lists that are made as a whole; where an engine looks for the page, the engine bounds it.
@@ -25,7 +32,30 @@ PageOffset = Annotated[int, Query(ge=0, le=1_000_000)]
 PROBLEMS: dict[int | str, dict[str, Any]] = dict.fromkeys(_STATUSES, _PROBLEM)
 
 
-def answers(model: type[BaseModel], *more: int) -> dict[int | str, dict[str, Any]]:
-    """For OpenAPI: what a route answers with when all is well, under 200 and `more`."""
-    good: dict[str, Any] = {"description": "Done.", "model": model}
-    return {200: good, **dict.fromkeys(more, good)}
+async def respond(
+    service: Service, question: Callable[[Deduplicator], Any], stage: str
+) -> JsonResponse:
+    """Respond with the result of a question; the reader that answers it encodes it, too."""
+    return JsonResponse(await service.read(lambda d: encode_json(question(d)), stage))
+
+
+def find_record(store: Store, id_: str) -> Record:
+    record = store.documents.get([id_]).get(id_)
+    if record is None:
+        raise not_found(id_)
+    return record
+
+
+def read_article(article: Article) -> Document:
+    document = read_document(article.record(), "the article")
+    if isinstance(document, Failure):
+        raise Problem(422, "unusable-article", document.reason)
+    return document
+
+
+async def extract(service: Service, article: Article) -> Document:
+    """The article with its text, which is extracted from a page where it came as one."""
+    item = await service.prepare_one(read_article(article))
+    if isinstance(item, Failure):
+        raise Problem(422, "unusable-article", item.reason)
+    return item.document

@@ -9,15 +9,20 @@ from starlette.responses import Response, StreamingResponse
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.maintenance import delete as deleting
-from esdedup.model import JSON, Document, Failure
-from esdedup.service.answer_schemas import DecisionOut, DeletedOut, OutcomeOut, ShownOut
 from esdedup.service.auth import Here, ReadRoute, StreamRoute, WriteRoute
-from esdedup.service.problems import Problem, not_found, request_id_of
-from esdedup.service.responses import NDJSON, UNBUFFERED, Answer
-from esdedup.service.routes import answers
+from esdedup.service.description import responds_with
+from esdedup.service.problems import Problem, request_id_of
+from esdedup.service.responses import (
+    NDJSON,
+    UNBUFFERED,
+    Check,
+    Indexed,
+    JsonResponse,
+    Shown,
+)
+from esdedup.service.routes import find_record, read_article, respond
 from esdedup.service.schemas import Article, Id
-from esdedup.service.signing_pool import document_of
-from esdedup.service.streaming import Duplex, indexed
+from esdedup.service.streaming import Duplex, index_stream
 
 router = APIRouter(prefix="/v1", tags=["articles"])
 _reading = APIRouter(route_class=ReadRoute)
@@ -40,16 +45,15 @@ _BULK = {
 }
 
 
-@_writing.post("/articles", responses=answers(OutcomeOut, 201), summary="Index one article")
+@_writing.post("/articles", responses=responds_with(Indexed, 201), summary="Index one article")
 async def index_one(article: Article, service: Here) -> Response:
     """Decides and stores. 201 where the article is new, 200 where it was known."""
-    document = document_of_body(article)
+    document = read_article(article)
     size = len(document.text) + len(document.html or b"")
-    _, outcomes = await service.index([document], size)
+    _, outcomes = await service.index(lambda: [document], size)
     own = next(o for o in outcomes if o.status != "relinked")
-    relinked = [o.to_json() for o in outcomes if o.status == "relinked"]
-    out = {**own.to_json(), **({"relinked": relinked} if relinked else {})}
-    return Answer(out, 201 if own.status == "new" else 200)
+    relinked = tuple(o for o in outcomes if o.status == "relinked")
+    return JsonResponse(Indexed(own, relinked), 201 if own.status == "new" else 200)
 
 
 @_streaming.post(
@@ -69,50 +73,34 @@ async def index_many(request: Request, service: Here) -> Response:
         raise Problem(
             429, "too-many-streams", "too many streams at once; come again", retry_after=5
         )
-    lines = indexed(service, aiter(request.stream()), request_id_of(request))
-    return Duplex(service.counted_stream(lines), headers=UNBUFFERED, media_type=NDJSON)
+    lines = index_stream(service, aiter(request.stream()), request_id_of(request))
+    return Duplex(service.count_stream(lines), headers=UNBUFFERED, media_type=NDJSON)
 
 
-@_reading.post("/check", responses=answers(DecisionOut), summary="Decide without writing")
+@_reading.post("/check", responses=responds_with(Check), summary="Decide without writing")
 async def check(article: Article, service: Here) -> Response:
     """New, a copy of which article, or an update of it: nothing is stored."""
-    document = document_of_body(article)
+    document = read_article(article)
     item = await service.prepare_one(document)
-    (decision,) = await service.read(lambda d: d.checked([item]), "check")
-    out = decision.to_json()
-    return Answer(
-        out if document.unread_date is None else {**out, "unread_date": document.unread_date}
-    )
+    (decision,) = await service.read(lambda d: d.check_signed([item]), "check")
+    return JsonResponse(Check(decision, document.unread_date))
 
 
-@_reading.get("/articles", responses=answers(ShownOut), summary="Show one article")
+@_reading.get("/articles", responses=responds_with(Shown), summary="Show one article")
 async def show(id: Annotated[Id, Query()], service: Here) -> Response:
     """The article, and what was decided about it."""
-    return Answer(await service.read(lambda d: _shown(d, id), "show"))
+    return await respond(service, lambda d: _show(d, id), "show")
 
 
-@_writing.delete("/articles", responses=answers(DeletedOut), summary="Delete articles")
+@_writing.delete("/articles", responses=responds_with(deleting.Deleted), summary="Delete articles")
 async def delete(id: Ids, service: Here) -> Response:
     """Where an original goes the next of its group takes its place, and is named."""
-    return Answer(await service.change(lambda d: deleting.delete(d, id), "delete"))
+    return JsonResponse(await service.change(lambda d: deleting.delete(d, id), "delete"))
 
 
-def document_of_body(article: Article) -> Document:
-    document = document_of(article.record(), "the article")
-    if isinstance(document, Failure):
-        raise Problem(422, "unusable-article", document.reason)
-    return document
-
-
-def _shown(deduplicator: Deduplicator, id_: str) -> JSON:
-    record = deduplicator.store.get_many([id_]).get(id_)
-    if record is None:
-        raise not_found(id_)
-    return {
-        "document": record.document.to_json(),
-        "decision": record.decision.to_json(),
-        "words": record.signature.words,
-    }
+def _show(deduplicator: Deduplicator, id_: str) -> Shown:
+    record = find_record(deduplicator.store, id_)
+    return Shown(record.document, record.decision, record.signature.words)
 
 
 for part in (_reading, _writing, _streaming):

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.model import JSON, Document, Failure
+from esdedup.model import Document
+from esdedup.model.queries import DEFAULT_BY, DEFAULT_MEMBERS, By
 from esdedup.search.searcher import Searcher
-from esdedup.service.answer_schemas import CopiesOut, ExplanationOut, GroupsOut, MembersOut
 from esdedup.service.auth import Here, ReadRoute
-from esdedup.service.problems import Problem, not_found
-from esdedup.service.responses import Answer
-from esdedup.service.routes import PageOffset, PageSize, answers
-from esdedup.service.routes.articles import document_of_body
+from esdedup.service.description import responds_with
+from esdedup.service.problems import Problem
+from esdedup.service.responses import CopyPage, Group, Groups, Leader, MemberPage
+from esdedup.service.routes import PageOffset, PageSize, extract, find_record, respond
 from esdedup.service.schemas import Article, Id
-from esdedup.stores import Record, Store
-from esdedup.stories.explain import explain as explained
-from esdedup.stories.text_reuse import Checked, copies
+from esdedup.stores import Record
+from esdedup.stories.explain import Explanation
+from esdedup.stories.explain import explain as explain_pair
+from esdedup.stories.text_reuse import TextReuse, find_text_reuse
 
 router = APIRouter(prefix="/v1", tags=["comparing"], route_class=ReadRoute)
 
@@ -28,17 +29,19 @@ _Size = Annotated[int, Query(ge=1, le=1_000)]
 _Offset = Annotated[int, Query(ge=0, le=9_000)]
 
 
-@router.get("/explain", responses=answers(ExplanationOut), summary="Why two articles are one story")
+@router.get(
+    "/explain", responses=responds_with(Explanation), summary="Why two articles are one story"
+)
 async def explain(
     id: Annotated[Id, Query()],
     service: Here,
     other: Annotated[Id | None, Query(description="Else what it was linked to.")] = None,
 ) -> Response:
     """Shared keys, overlap, thresholds, the rule that decided, and both texts by passages."""
-    return Answer(await service.read(lambda d: _explained(d, id, other), "explain"))
+    return await respond(service, lambda d: _explain(d, id, other), "explain")
 
 
-@router.post("/copies", responses=answers(CopiesOut), summary="Who copied what of a text")
+@router.post("/copies", responses=responds_with(CopyPage), summary="Who copied what of a text")
 async def copies_of_text(
     article: Article, service: Here, size: PageSize = 100, offset: PageOffset = 0
 ) -> Response:
@@ -46,66 +49,61 @@ async def copies_of_text(
 
     The article that shares most words comes first.
     """
-    item = await service.prepare_one(document_of_body(article))
-    if isinstance(item, Failure):
-        raise Problem(422, "unusable-article", item.reason)
+    document = await extract(service, article)
     part = slice(offset, offset + size)
-    return Answer(await service.read(lambda d: _copies(d, item.document, part), "copies"))
+    return await respond(service, lambda d: _copies(d, document, part), "copies")
 
 
-@router.get("/copies", responses=answers(CopiesOut), summary="Who copied what of a stored article")
+@router.get(
+    "/copies", responses=responds_with(CopyPage), summary="Who copied what of a stored article"
+)
 async def copies_of_stored(
     id: Annotated[Id, Query()], service: Here, size: PageSize = 100, offset: PageOffset = 0
 ) -> Response:
     """The same of one that is in the store, itself left out."""
     part = slice(offset, offset + size)
-    return Answer(
-        await service.read(lambda d: _copies(d, record_of(d.store, id).document, part), "copies")
+    return await respond(
+        service, lambda d: _copies(d, find_record(d.store, id).document, part), "copies"
     )
 
 
-@router.get("/groups", responses=answers(GroupsOut), summary="The largest groups of copies")
+@router.get("/groups", responses=responds_with(Groups), summary="The largest groups of copies")
 async def groups(
     service: Here,
     size: _Size = 20,
     offset: _Offset = 0,
     smallest: Annotated[int, Query(ge=2, le=1_000_000)] = 2,
 ) -> Response:
-    def job(deduplicator: Deduplicator) -> JSON:
-        found = deduplicator.store.groups(smallest=smallest, size=offset + size)[offset:]
-        leaders = deduplicator.store.get_many(group for group, _ in found)
-        return {"groups": [_group(group, n, leaders.get(group)) for group, n in found]}
+    def job(deduplicator: Deduplicator) -> Groups:
+        found = deduplicator.store.search.groups(smallest=smallest, size=offset + size)[offset:]
+        leaders = deduplicator.store.documents.get(group for group, _ in found)
+        return Groups([Group(group, n, _leader(leaders.get(group))) for group, n in found])
 
-    return Answer(await service.read(job, "groups"))
+    return await respond(service, job, "groups")
 
 
-@router.get("/group", responses=answers(MembersOut), summary="The articles of a group or story")
+@router.get(
+    "/group", responses=responds_with(MemberPage), summary="The articles of a group or story"
+)
 async def group(
     id: Annotated[Id, Query(description="Any article of it.")],
     service: Here,
-    by: Literal["group", "story"] = "group",
-    size: _Size = 100,
+    by: By = DEFAULT_BY,
+    size: _Size = DEFAULT_MEMBERS,
     offset: _Offset = 0,
 ) -> Response:
-    def job(deduplicator: Deduplicator) -> JSON:
-        link = record_of(deduplicator.store, id).decision.link
+    def job(deduplicator: Deduplicator) -> MemberPage:
+        link = find_record(deduplicator.store, id).decision.link
         value = link.story if by == "story" else link.group
         searcher = Searcher(deduplicator.store)
         found = searcher.copies(value, by=by, size=size, offset=offset)
-        return {by: value, **found.to_json()}
+        return MemberPage(found, **{by: value})
 
-    return Answer(await service.read(job, "group"))
-
-
-def record_of(store: Store, id_: str) -> Record:
-    record = store.get_many([id_]).get(id_)
-    if record is None:
-        raise not_found(id_)
-    return record
+    return await respond(service, job, "group")
 
 
-def _explained(deduplicator: Deduplicator, id_: str, other: str | None) -> JSON:
-    record = record_of(deduplicator.store, id_)
+def _explain(deduplicator: Deduplicator, id_: str, other: str | None) -> Explanation:
+    record = find_record(deduplicator.store, id_)
     if other is None:
         if not record.decision.evidence:
             raise Problem(
@@ -115,25 +113,22 @@ def _explained(deduplicator: Deduplicator, id_: str, other: str | None) -> JSON:
                 "name a second one (other)",
             )
         other = record.decision.evidence[0].other
-    found = explained(
+    return explain_pair(
         record,
-        record_of(deduplicator.store, other),
+        find_record(deduplicator.store, other),
         deduplicator.settings,
-        deduplicator.store.corrections,
+        deduplicator.store.constraints.recent(),
     )
-    return found.to_json()
 
 
-def _copies(deduplicator: Deduplicator, document: Document, part: slice) -> JSON:
-    found = copies(document, deduplicator.store)
-    if not isinstance(found, Checked):
+def _copies(deduplicator: Deduplicator, document: Document, part: slice) -> CopyPage:
+    found = find_text_reuse(document, deduplicator.store)
+    if not isinstance(found, TextReuse):
         raise Problem(422, "unusable-article", found.reason)
-    return {"total": len(found.copies), **replace(found, copies=found.copies[part]).to_json()}
+    return CopyPage(len(found.copies), replace(found, copies=found.copies[part]))
 
 
-def _group(group: str, size: int, leader: Record | None) -> JSON:
-    out: JSON = {"group": group, "size": size}
-    if leader is not None:
-        document = leader.document
-        out |= {"title": document.title, "source": document.source, "story": leader.decision.story}
-    return out
+def _leader(record: Record | None) -> Leader | None:
+    if record is None:
+        return None
+    return Leader(record.document.title, record.document.source, record.decision.story)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Annotated
@@ -11,21 +12,19 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.model import JSON, Document, Failure
-from esdedup.service.answer_schemas import EventOut, EventsOut, SimilarOut, StoryOut
+from esdedup.model import Failure
 from esdedup.service.auth import Here, ReadRoute
+from esdedup.service.description import responds_with
 from esdedup.service.problems import Problem
-from esdedup.service.responses import UNBUFFERED, Answer
-from esdedup.service.routes import PageOffset, PageSize, answers
-from esdedup.service.routes.articles import document_of_body
-from esdedup.service.routes.comparing import record_of
-from esdedup.service.routes.searching import time_of
+from esdedup.service.responses import UNBUFFERED, EventPage, PagedStory, StoryTotal
+from esdedup.service.routes import PageOffset, PageSize, extract, find_record, respond
+from esdedup.service.routes.searching import parse_date
 from esdedup.service.schemas import Article, Id
 from esdedup.service.state import Service
 from esdedup.stories.events import Event
-from esdedup.stories.events.history import events as events_of
-from esdedup.stories.events.report import report
-from esdedup.stories.similar import similar_to, similar_to_record
+from esdedup.stories.events.history import find_events as events_of
+from esdedup.stories.events.report import Report, report
+from esdedup.stories.similar import SimilarNews, similar_to, similar_to_record
 from esdedup.stories.timeline import Story, story_of
 
 router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
@@ -35,7 +34,7 @@ _Days = Annotated[float | None, Query(gt=0, le=36_500, description="At most so f
 _Since = Annotated[str | None, Query(max_length=40, description="A date; else the last 7 days.")]
 # Finding events reads a week of articles: answers of this age are given again.
 _EVENTS_SECONDS = 20.0
-_REMEMBERED = 8
+_MOST_CACHED = 8
 _EVENT_STREAM = "text/event-stream"
 _TOLD = {
     "schema": {"type": "string"},
@@ -43,37 +42,42 @@ _TOLD = {
 }
 
 
-@router.get("/similar", responses=answers(SimilarOut), summary="News similar to a stored article")
+@router.get(
+    "/similar", responses=responds_with(SimilarNews), summary="News similar to a stored article"
+)
 async def similar_to_stored(
     id: Annotated[Id, Query()], service: Here, size: _Size = 10, days: _Days = None
 ) -> Response:
     """About the same thing and no copies; the words and names that both have say why."""
 
-    def job(deduplicator: Deduplicator) -> JSON:
+    def job(deduplicator: Deduplicator) -> SimilarNews:
         store = deduplicator.store
-        record = record_of(store, id)
         return similar_to_record(
-            record, store, size=size, window=_days(days), explain=True
-        ).to_json()
+            find_record(store, id), store, size=size, window=_days(days), explain=True
+        )
 
-    return Answer(await service.read(job, "similar"))
+    return await respond(service, job, "similar")
 
 
-@router.post("/similar", responses=answers(SimilarOut), summary="News similar to a text")
+@router.post("/similar", responses=responds_with(SimilarNews), summary="News similar to a text")
 async def similar_to_text(
     article: Article, service: Here, size: _Size = 10, days: _Days = None
 ) -> Response:
-    item = await service.prepare_one(document_of_body(article))
-    if isinstance(item, Failure):
-        raise Problem(422, "unusable-article", item.reason)
+    document = await extract(service, article)
 
-    def job(deduplicator: Deduplicator) -> JSON:
-        return _similar(deduplicator, item.document, size, _days(days))
+    def job(deduplicator: Deduplicator) -> SimilarNews:
+        store = deduplicator.store
+        found = similar_to(document, store, size=size, window=_days(days), explain=True)
+        if isinstance(found, Failure):
+            raise Problem(422, "unusable-article", found.reason)
+        return found
 
-    return Answer(await service.read(job, "similar"))
+    return await respond(service, job, "similar")
 
 
-@router.get("/story", responses=answers(StoryOut), summary="A story from its first article on")
+@router.get(
+    "/story", responses=responds_with(PagedStory), summary="A story from its first article on"
+)
 async def story(
     id: Annotated[Id, Query(description="Any article of it.")],
     service: Here,
@@ -86,14 +90,12 @@ async def story(
     them; `articles` and `counts` are those of the whole.
     """
     part = slice(offset, offset + size)
-    return Answer(
-        await service.read(
-            lambda d: _paged(story_of(record_of(d.store, id), d.store), part), "story"
-        )
+    return await respond(
+        service, lambda d: _page_of(story_of(find_record(d.store, id), d.store), part), "story"
     )
 
 
-@router.get("/events", responses=answers(EventsOut), summary="Breaking events")
+@router.get("/events", responses=responds_with(EventPage), summary="Breaking events")
 async def events(
     service: Here,
     since: _Since = None,
@@ -103,13 +105,11 @@ async def events(
     """The latest first, each with its size over time, names, terms and sources."""
     found = await _events(service, since)
 
-    def job(deduplicator: Deduplicator) -> list[JSON]:
-        return [
-            _short(report(event, deduplicator.store).to_json())
-            for event in found[offset : offset + size]
-        ]
+    def job(deduplicator: Deduplicator) -> EventPage:
+        shown = [report(event, deduplicator.store) for event in found[offset : offset + size]]
+        return EventPage(len(found), list(map(_without_members, shown)))
 
-    return Answer({"total": len(found), "events": await service.read(job, "events")})
+    return await respond(service, job, "events")
 
 
 @router.get(
@@ -126,62 +126,50 @@ async def events_stream(request: Request, service: Here) -> Response:
         )
     messages: Iterable[bytes] | AsyncIterable[bytes] = ()
     if not request.scope.get("esdedup.only_headers"):  # for these alone nobody would end it
-        messages = service.counted_stream(service.followers().messages(service.stopping))
+        messages = service.count_stream(service.event_stream().messages(service.stopping))
     return StreamingResponse(messages, headers=UNBUFFERED, media_type=_EVENT_STREAM)
 
 
-@router.get("/event", responses=answers(EventOut), summary="One event with its stories")
+@router.get("/event", responses=responds_with(Report), summary="One event with its stories")
 async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None) -> Response:
     found = next((one for one in await _events(service, since) if one.id == id), None)
     if found is None:
         raise Problem(
             404, "unknown-event", "there is no such event since then; /v1/events lists them"
         )
-    return Answer(
-        await service.read(lambda d: report(found, d.store, stories=True).to_json(), "events")
-    )
+    return await respond(service, lambda d: report(found, d.store, stories=True), "events")
 
 
 async def _events(service: Service, since: str | None) -> list[Event]:
     """The latest first."""
-    known = service.remembered.events
-    moment = _rounded(time_of("since", since))
+    known = service.cache.events
+    moment = _round_to_minute(parse_date("since", since))
     at, found = known.get(moment, (0.0, []))
     if moment not in known or monotonic() - at > _EVENTS_SECONDS:
         found = await service.read(lambda d: events_of(d.store, since=moment), "events")
         found.sort(key=lambda event: (-event.last_seen, event.id))
         known.pop(moment, None)
         known[moment] = (monotonic(), found)
-        while len(known) > _REMEMBERED:
+        while len(known) > _MOST_CACHED:
             known.pop(next(iter(known)))
     return found
 
 
-def _rounded(moment: datetime | None) -> datetime | None:
+def _round_to_minute(moment: datetime | None) -> datetime | None:
     """To the minute, so that those who ask for `now - 1 day` over and over get one answer."""
     return None if moment is None else moment.astimezone(UTC).replace(second=0, microsecond=0)
 
 
-def _short(event: JSON) -> JSON:
-    return {name: value for name, value in event.items() if name != "members"}
+def _without_members(found: Report) -> Report:
+    return replace(found, event=replace(found.event, members=()))
 
 
-def _paged(story: Story, part: slice) -> JSON:
-    """Both of its lists; None is one that was not looked for."""
-    whole = story.to_json()
-    lists = {name: whole[name] for name in ("versions", "partial")}
-    total = {name: None if found is None else len(found) for name, found in lists.items()}
-    shown = {name: found and found[part] for name, found in lists.items()}
-    return {"total": total, **whole, **shown}
-
-
-def _similar(
-    deduplicator: Deduplicator, document: Document, size: int, window: timedelta | None
-) -> JSON:
-    found = similar_to(document, deduplicator.store, size=size, window=window, explain=True)
-    if isinstance(found, Failure):
-        raise Problem(422, "unusable-article", found.reason)
-    return found.to_json()
+def _page_of(story: Story, part: slice) -> PagedStory:
+    """Both of its lists; `partial` is None if it was not looked for."""
+    versions, partial = story.versions, story.partial
+    total = StoryTotal(len(versions), None if partial is None else len(partial))
+    page = replace(story, versions=versions[part], partial=partial and partial[part])
+    return PagedStory(total, page)
 
 
 def _days(days: float | None) -> timedelta | None:

@@ -21,7 +21,7 @@ from typing import Self
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 from esdedup.stores import WriteReport
-from esdedup.stores.cluster.causes import cause_of, told
+from esdedup.stores.cluster.causes import cause_of, describe_error
 from esdedup.stores.cluster.connection import Connection, PrivilegeMissing, is_lasting_block, lines
 
 _DOCUMENTS = 1_000
@@ -35,8 +35,7 @@ _LONGEST_PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One document to write: the line that says what to do, and the line with its content, as they
-    are sent."""
+    """One document to write: the action line and the source line, encoded."""
 
     id: str
     lines: bytes
@@ -48,20 +47,20 @@ class Action:
 
 @dataclass(slots=True)
 class Written:
-    """What became of a bulk; `operations` were done, `repeated` tells that some may be twice."""
+    """The result of a bulk; with `repeated` some of the `operations` may have been done twice."""
 
     operations: int = 0
     repeated: bool = False
     conflicts: set[str] = field(default_factory=set)
     failures: dict[str, str] = field(default_factory=dict)
-    passing: str = ""  # the last fault that may pass, for whoever gives up
+    passing: str = ""  # the last fault that may pass, for the error after the last retry
 
     def report(self) -> WriteReport:
         return WriteReport(frozenset(self.conflicts), self.failures)
 
 
 def write(connection: Connection, actions: Sequence[Action]) -> Written:
-    """Every action, in requests of bounded size."""
+    """Send every action, in requests of bounded size."""
     written = Written()
     for part in _parts(actions):
         left = _send(connection, part, written)
@@ -75,18 +74,18 @@ def write(connection: Connection, actions: Sequence[Action]) -> Written:
                     f"were refused again and again ({written.passing}); run the same command when "
                     "the cluster is less busy"
                 )
-            time.sleep(pause * (0.5 + random.random() / 2))
+            connection.pause(pause * (0.5 + random.random() / 2))
             pause = min(pause * 2, _LONGEST_PAUSE)
             left = _send(connection, left, written)
     return written
 
 
 def _send(connection: Connection, actions: Sequence[Action], written: Written) -> list[Action]:
-    """One request; returns what is to be sent again."""
+    """Send one request; returns the actions to send again."""
     body = b"".join([action.lines for action in actions])
-    # Where a primary is missing the server waits a whole minute unless told otherwise. In the
-    # path, since the client of OpenSearch takes a parameter `timeout` for its own.
-    answer = connection.send("POST", f"/_bulk?timeout=10s&filter_path={_ANSWER}", body=body)
+    # If a primary is missing, the server waits a whole minute by default.
+    params = {"timeout": "10s", "filter_path": _ANSWER}
+    answer = connection.send("POST", "/_bulk", params=params, body=body)
     again = []
     for action, item in zip(actions, answer["items"], strict=True):
         ((verb, result),) = item.items()
@@ -94,7 +93,7 @@ def _send(connection: Connection, actions: Sequence[Action], written: Written) -
             written.operations += result.get("result") != "noop"
         elif _is_passing(result):
             again.append(action)
-            written.passing = f"{result['status']} {told(result)}"
+            written.passing = f"{result['status']} {describe_error(result)}"
         else:
             _note(connection, action, verb, result, written)
     return again

@@ -1,4 +1,4 @@
-"""Why a cluster refused something: what lies under an answer's first sentence.
+"""Reads the reason out of an error of a cluster.
 
 Both products wrap the reason. `all shards failed` has it in `failed_shards`, a refresh in
 `failures`, others in `root_cause` or in a chain of `caused_by`. A 403 names the action that is not
@@ -16,7 +16,7 @@ from urllib.parse import unquote
 _LONGEST = 500
 _ACTION = re.compile(r"(?:action|no permissions for) \[([^\]]+)\]")
 _INDICES = re.compile(r"on (?:restricted )?indices \[([^\]]+)\]")
-_ASKED = re.compile(r" /([^_/?][^/?]*)")  # in `GET /news/_search`
+_REQUESTED = re.compile(r" /([^_/?][^/?]*)")  # in `GET /news/_search`
 _GRANTED = re.compile(r"granted by the (?:index|cluster) privileges \[([^\]]+)\]")
 
 
@@ -36,13 +36,13 @@ class Denial:
 
 
 def denial_of(body: Any, what: str, store: str) -> Denial:
-    """What a 403 says; OpenSearch names no index, so that of the request `what` stands for it."""
+    """The privilege that a 403 names. OpenSearch names no index: it is taken from the request."""
     _, reason = error_of(body)
     found = (pattern.search(reason) for pattern in (_ACTION, _INDICES, _GRANTED))
     action, indices, granted_by = (match[1] if match else "" for match in found)
     if not indices and action.startswith("indices:"):
-        asked = _ASKED.search(what)
-        indices = unquote(asked[1]) if asked else store
+        requested = _REQUESTED.search(what)
+        indices = unquote(requested[1]) if requested else store
     return Denial(action, indices, granted_by)
 
 
@@ -54,8 +54,8 @@ def error_of(body: Any) -> tuple[str, str]:
     return "", str(error or body or "")[:_LONGEST]
 
 
-def told(body: Any) -> str:
-    """Type and reason, then the index and the cause beneath, where they say more."""
+def describe_error(body: Any) -> str:
+    """Type and reason, then the index and the innermost cause if they add something."""
     kind, reason = error_of(body)
     text = f"{kind} {reason}".strip()[:_LONGEST]
     error = body.get("error") if isinstance(body, Mapping) else None
@@ -63,15 +63,15 @@ def told(body: Any) -> str:
 
 
 def cause_of(error: Mapping[str, Any], known: str = "") -> str:
-    """The innermost cause as ` (index news-2: type: reason)`; empty where `known` has it all."""
-    index, said = "", known
+    """The innermost cause as ` (index news-2: type: reason)`; empty if `known` has it all."""
+    index, text = "", known
     parts = []
     for inner in _inner(error):
         index = index or str(inner.get("index") or "")
         kind, reason = str(inner.get("type") or ""), str(inner.get("reason") or "")
-        if reason and reason not in said:
+        if reason and reason not in text:
             parts.append(f"{kind}: {reason}" if kind else reason)
-            said = f"{said} {reason}"
+            text = f"{text} {reason}"
     named = f"index {index}" if index and f"[{index}]" not in known else ""
     shown = ": ".join(filter(None, [named, " <- ".join(parts)[:_LONGEST]]))
     return f" ({shown})" if shown else ""

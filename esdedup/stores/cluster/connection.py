@@ -1,8 +1,8 @@
-"""Connections to a search cluster: one way to send, two official clients behind it.
+"""Connections to a search cluster: one way to send, for Elasticsearch and OpenSearch.
 
     elasticsearch+https://host:9200/news      stated by the scheme
     opensearch+http://a:9200,b:9200/news      several hosts
-    https://user:password@host:9200/news      plain: the product is found by asking
+    https://user:password@host:9200/news      plain: the product is detected
     elasticsearch+cloud:///news               the cloud id from ES_CLOUD_ID
 
 Credentials come from the URL or from ES_API_KEY, ES_USERNAME and ES_PASSWORD, a CA file from
@@ -19,13 +19,14 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any, Literal, Self
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
-from esdedup.model.encoding import decoded, encoded
-from esdedup.stores.cluster.causes import denial_of, error_of, told
+from esdedup.model.encoding import decode_json, encode_json
+from esdedup.stores.cluster.causes import denial_of, describe_error, error_of
 from esdedup.stores.cluster.versions import check_version
 
 Product = Literal["elasticsearch", "opensearch"]
@@ -41,16 +42,16 @@ _LEGIBLE = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
 class ClusterRefused(StoreError):
-    """The cluster answered with an error that another try would meet again."""
+    """The cluster answered with an error that a retry would meet again."""
 
     def __init__(self, status: int, body: Any, what: str) -> None:
         self.status = status
         self.body = body
         self.type = error_of(body)[0]
-        super().__init__(f"{what}: {self._told()}")
+        super().__init__(f"{what}: {self._describe()}")
 
-    def _told(self) -> str:
-        return f"{self.status} {told(self.body)}".strip()
+    def _describe(self) -> str:
+        return f"{self.status} {describe_error(self.body)}".strip()
 
 
 class PrivilegeMissing(ClusterRefused):
@@ -60,8 +61,8 @@ class PrivilegeMissing(ClusterRefused):
         self.denial = denial_of(body, what, target.index)
         super().__init__(status, body, f"{target.shown}: {what}")
 
-    def _told(self) -> str:
-        reason = "" if self.denial.action else f"; {told(self.body)}"
+    def _describe(self) -> str:
+        reason = "" if self.denial.action else f"; {describe_error(self.body)}"
         return (
             f"{self.denial} ({self.status}{reason}); give the user the rights in mappings/roles, "
             "or another user in ES_API_KEY or ES_USERNAME"
@@ -70,7 +71,7 @@ class PrivilegeMissing(ClusterRefused):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where and as whom: a parsed store URL with what the environment adds."""
+    """A parsed store URL with the credentials and limits of the environment."""
 
     product: Product | None
     hosts: tuple[str, ...]
@@ -85,8 +86,7 @@ class Target:
     opening_seconds: float = 10.0  # for a server that has not answered yet at all
 
     def __post_init__(self) -> None:
-        """Credentials that no request could carry are refused here, by name: what a client says
-        of them would hold them."""
+        """Refuse credentials that no request can carry. The error of a client would show them."""
         for value, is_usable, name in (
             (self.api_key, _VISIBLE.fullmatch, "ES_API_KEY"),
             (self.username, _LEGIBLE.fullmatch, "ES_USERNAME, or the user in the store's URL,"),
@@ -125,12 +125,14 @@ class Target:
         credentials, _, hosts = authority.rpartition("@")
         user, _, password = credentials.partition(":")
         index = path.strip("/").partition("?")[0] or "news"
-        port = authority.rpartition(":")[2]
-        if "@" in path and not credentials and ("/" in index or not port.isdecimal()):
-            # Either side of the slash may be a part of a password.
+        if "@" in path and not _is_local_or_ip(hosts):
+            # Either side of the slash may be a part of a password, also where a number before it
+            # looks like a port.
             raise StoreError(
-                "the store's URL has an @ behind a slash; write / as %2F in a user or a password"
+                "the store's URL has an @ behind a slash; write / as %2F in a user or a password, "
+                "and @ as %40 in the name of an index"
             )
+        index = index.replace("%40", "@")
         if index != index.lower() or any(c in index for c in ' "\\<>|#/'):
             raise StoreError(
                 f"{index!r} is no name for an index: lower case, no / \\ < > | # space"
@@ -156,6 +158,15 @@ class Target:
         )
 
 
+def _is_local_or_ip(host: str) -> bool:
+    """Whether this is a host for certain, and no user: localhost or an IP address."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return name == "localhost" or bool(ip_address(name))
+    except ValueError:
+        return False
+
+
 def _host(transport: str, host: str) -> str:
     address = f"{transport}://{host}"
     try:
@@ -175,17 +186,27 @@ def _seconds(environment: Mapping[str, str], name: str, otherwise: float) -> flo
         raise StoreError(f"{name} is {environment[name]!r}, not a number of seconds") from error
 
 
+def _sleep(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+# One request: method, path, parameters and body to status and answer. Raises `Unanswered` if
+# there is none.
+Transport = Callable[[str, str, Mapping[str, Any], Any], tuple[int, Any]]
+
+
 @dataclass(slots=True)
 class Connection:
-    """Sends requests, tries again what may succeed later, raises what will not."""
+    """Sends requests. Retries what may succeed later and raises what will not."""
 
     product: Product
     target: Target
-    _perform: Callable[[str, str, Mapping[str, Any], Any], Any]
+    _transport: Transport
     _close: Callable[[], None]
+    pause: Callable[[float], None] = _sleep  # before a request is sent again
     repeated: int = 0  # requests sent again: the first may have done its work all the same
     is_closed: bool = False
-    _is_reached: bool = False  # there is a server: it has answered, or taken a request
+    _is_reached: bool = False  # a server has answered, or taken a request
 
     def send(
         self,
@@ -200,26 +221,68 @@ class Connection:
         pause = _FIRST_PAUSE
         while True:
             try:
-                answer = self._perform(method, path, params or {}, body)
-            except _Later as later:
-                self._is_reached |= not isinstance(later, _NobodyThere)
+                status, answer = self._transport(method, path, params or {}, body)
+                if status >= 400:
+                    raise _refusal(self.target, status, answer, f"{method} {path}")
+            except Unanswered as later:
+                self._is_reached |= not isinstance(later, Unreachable)
                 # Half to whole of the pause, so that many workers do not come back at once.
                 wait = pause * (0.5 + random.random() / 2)
                 if time.monotonic() + wait > begun + self._patience():
-                    raise self._given_up(later) from later
+                    raise self._timeout_error(later) from later
                 self.repeated += 1
-                time.sleep(wait)
+                self.pause(wait)
                 pause = min(pause * 2, _LONGEST_PAUSE)
             else:
                 self._is_reached = True
                 return answer
 
+    def send_or_none(self, method: str, path: str, **request: Any) -> Any:
+        """Like `send`; None if there is no such index or document (404)."""
+        try:
+            return self.send(method, path, **request)
+        except ClusterRefused as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+
+    def put_if(
+        self, index: str, id_: str, body: JSON, expected: tuple[int, int] | None
+    ) -> JSON | None:
+        """Compare-and-set of one document by its sequence number and primary term.
+
+        With None it must not exist yet. Returns None on a conflict.
+        """
+        params: JSON = {"op_type": "create"}
+        if expected is not None:
+            params = {"if_seq_no": expected[0], "if_primary_term": expected[1]}
+        try:
+            answer: JSON = self.send("PUT", path_of(index, "_doc", id_), params=params, body=body)
+        except ClusterRefused as refusal:
+            if refusal.status == 409:
+                return None
+            raise
+        return answer
+
+    def mappings(self, name: str) -> dict[str, JSON]:
+        """Concrete index -> mapping; empty if nothing has that name."""
+        answer = self.send_or_none("GET", path_of(name, "_mapping")) or {}
+        return {index: entry.get("mappings", {}) for index, entry in answer.items()}
+
+    def create_index(self, name: str, body: JSON) -> None:
+        """Create an index; one that another worker has just created will do."""
+        try:
+            self.send("PUT", path_of(name), body=body)
+        except ClusterRefused as refusal:
+            if refusal.type != "resource_already_exists_exception":
+                raise
+
     def _patience(self) -> float:
-        """Who works with a server waits until it is back; a wrong address is told soon."""
+        """How long to retry: longer for a server that has answered before."""
         longest = self.target.retry_seconds
         return longest if self._is_reached else min(longest, self.target.opening_seconds)
 
-    def _given_up(self, later: _Later) -> StoreUnavailable:
+    def _timeout_error(self, later: Unanswered) -> StoreUnavailable:
         shown = self.target.shown
         if not self._is_reached:
             return StoreUnavailable(
@@ -236,21 +299,21 @@ class Connection:
         self._close()
 
 
-class _Later(Exception):
-    """An answer or a silence that may be another one later."""
+class Unanswered(Exception):
+    """No answer, or one that a retry may change."""
 
 
-class _NobodyThere(_Later):
-    """No connection could be made: refused, or a host that nobody knows."""
+class Unreachable(Unanswered):
+    """No connection could be made: it was refused, or the host is unknown."""
 
 
 def connect(target: Target) -> Connection:
-    """Open a connection with the client of the product, found by asking where not stated.
+    """Open a connection; detects the product if the URL does not name it.
 
-    UnsupportedVersion where the server is too old.
+    Raises UnsupportedVersion if the server is too old.
     """
     product = target.product or ("elasticsearch" if target.cloud_id else _detect(target))
-    made = _elasticsearch(target) if product == "elasticsearch" else _opensearch(target)
+    made = _open(target, product)
     try:
         check_version(made)
     except BaseException:
@@ -271,33 +334,33 @@ def _detect(target: Target) -> Product:
     pool = urllib3.PoolManager(ca_certs=target.ca_certs, timeout=target.request_seconds)
     headers = _credentials(target)
 
-    def ask(*_: object) -> Product:
-        later: _Later = _NobodyThere("no host")
+    def ask(*_: object) -> tuple[int, Product]:
+        later: Unanswered = Unreachable("no host")
         for host in map(_with_port, target.hosts):
             try:
                 answer = pool.request("GET", host, headers=headers, retries=False)
             except urllib3.exceptions.SSLError as error:
-                raise StoreError(_tls_message(target, error)) from error
+                raise StoreError(tls_message(target, error)) from error
             except urllib3.exceptions.HTTPError as error:
                 is_slow = isinstance(error, urllib3.exceptions.ReadTimeoutError)
-                later = (_Later if is_slow else _NobodyThere)(f"{type(error).__name__}: {error}")
+                later = (Unanswered if is_slow else Unreachable)(f"{type(error).__name__}: {error}")
                 continue
             if answer.headers.get("x-elastic-product") == "Elasticsearch":
-                return "elasticsearch"
+                return 200, "elasticsearch"
             if answer.status in (401, 403):
-                raise _refusal(target, answer.status, _as_json(answer.data), "GET /")
+                raise _refusal(target, answer.status, parse_answer(answer.data), "GET /")
             if _distribution(answer.data) == "opensearch":
-                return "opensearch"
+                return 200, "opensearch"
             if answer.status not in _RETRIED:
                 raise StoreError(
                     f"{target.shown} answers ({answer.status}) but is neither Elasticsearch nor "
                     "OpenSearch; if it is behind a proxy, say which: elasticsearch+https://… or "
                     "opensearch+https://…"
                 )
-            later = _Later(str(answer.status))  # a proxy, for a server that is not back yet
+            later = Unanswered(str(answer.status))  # a proxy, for a server that is not back yet
         raise later
 
-    # Of no product yet, but with the patience of every connection.
+    # The product does not matter yet; the connection is used for its retries.
     asking = Connection("elasticsearch", target, ask, pool.clear)
     try:
         found: Product = asking.send("GET", "/")
@@ -306,8 +369,8 @@ def _detect(target: Target) -> Product:
     return found
 
 
-def _as_json(data: bytes) -> Any:
-    """What an answer holds; its text where that is no JSON."""
+def parse_answer(data: bytes) -> Any:
+    """The JSON of an answer, or its text if that is no JSON."""
     try:
         return json.loads(data)
     except ValueError:
@@ -315,19 +378,24 @@ def _as_json(data: bytes) -> Any:
 
 
 def _distribution(data: bytes) -> str | None:
-    body = _as_json(data)
+    body = parse_answer(data)
     version = body.get("version", {}) if isinstance(body, dict) else {}
     return version.get("distribution") if isinstance(version, dict) else None
 
 
-def _elasticsearch(target: Target) -> Connection:
+def _open(target: Target, product: Product) -> Connection:
+    """One transport for both products: it sends requests and knows nothing of either.
+
+    The client of Elasticsearch itself is not used. It refuses OpenSearch, and asks for answers in
+    a form of its own version, which a server of the version before refuses.
+    """
     import elastic_transport
     from elasticsearch import Elasticsearch
     from elasticsearch.serializer import JsonSerializer
 
     class Quick(JsonSerializer):
         def json_loads(self, data: bytes) -> Any:
-            return decoded(data)
+            return decode_json(data)
 
     quick = Quick()
     options: dict[str, Any] = {
@@ -342,23 +410,21 @@ def _elasticsearch(target: Target) -> Connection:
     if target.ca_certs:
         options["ca_certs"] = target.ca_certs
     try:
-        client = Elasticsearch(**options)
+        transport = Elasticsearch(**options).transport
     except ValueError as error:  # of an address or a cloud id
         raise StoreError(f"{target.shown}: {error}; check --store and ES_CLOUD_ID") from error
 
     common = {"accept": "application/json", "x-opaque-id": OPAQUE_ID, **_credentials(target)}
 
-    def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
+    def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> tuple[int, Any]:
         headers = dict(common)
         if isinstance(body, bytes | list | tuple):
             body, headers["content-type"] = lines(body), "application/x-ndjson"
         elif body is not None:
-            body, headers["content-type"] = encoded(body), "application/json"
+            body, headers["content-type"] = encode_json(body), "application/json"
         where = f"{path}?{urlencode(params)}" if params else path
         try:
-            # Not by the client, which asks for answers as of its own version: a server of the
-            # version before refuses these.
-            answer = client.transport.perform_request(
+            answer = transport.perform_request(
                 method,
                 where,
                 headers=headers,
@@ -367,77 +433,22 @@ def _elasticsearch(target: Target) -> Connection:
                 max_retries=0,  # tried again by `send`, with pauses
             )
         except elastic_transport.TlsError as error:
-            raise StoreError(_tls_message(target, error)) from error
+            raise StoreError(tls_message(target, error)) from error
         except elastic_transport.ConnectionError as error:
-            raise _NobodyThere(f"{type(error).__name__}: {error.message}") from error
+            raise Unreachable(f"{type(error).__name__}: {error.message}") from error
         except elastic_transport.TransportError as error:
-            raise _Later(f"{type(error).__name__}: {error.message}") from error
+            raise Unanswered(f"{type(error).__name__}: {error.message}") from error
         status = answer.meta.status
-        if status >= 400:
-            raise _refusal(target, status, answer.body, f"{method} {path}")
-        if answer.meta.headers.get("x-elastic-product") != "Elasticsearch":
+        is_elasticsearch = answer.meta.headers.get("x-elastic-product") == "Elasticsearch"
+        if status < 400 and product == "elasticsearch" and not is_elasticsearch:
             raise StoreError(_product_message(target))
-        return answer.body
+        return status, answer.body
 
-    return Connection("elasticsearch", target, perform, client.close)
-
-
-def _opensearch(target: Target) -> Connection:
-    from opensearchpy import OpenSearch
-    from opensearchpy.exceptions import ConnectionError as NoConnection
-    from opensearchpy.exceptions import (
-        ConnectionTimeout,
-        SerializationError,
-        SSLError,
-        TransportError,
-    )
-    from opensearchpy.serializer import JSONSerializer
-
-    class Quick(JSONSerializer):
-        def loads(self, s: str) -> Any:
-            try:
-                return decoded(s.encode("utf-8", "surrogatepass"))
-            except (ValueError, TypeError) as error:
-                raise SerializationError(s, error) from error
-
-    options: dict[str, Any] = {
-        "hosts": [_with_port(h) for h in target.hosts],
-        "timeout": target.request_seconds,
-        "max_retries": 0,
-        "opaque_id": OPAQUE_ID,
-        "ssl_show_warn": False,
-        "serializer": Quick(),
-        "headers": _credentials(target),
-    }
-    if target.ca_certs:
-        options["ca_certs"] = target.ca_certs
-    client = OpenSearch(**options)
-
-    def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> Any:
-        headers = {}
-        if isinstance(body, bytes | list | tuple):
-            body, headers["content-type"] = lines(body), "application/x-ndjson"
-        elif body is not None:
-            body = encoded(body)
-        try:
-            return client.transport.perform_request(
-                method, path, params=dict(params), body=body, headers=headers
-            )
-        except SSLError as error:
-            raise StoreError(_tls_message(target, error)) from error
-        except ConnectionTimeout as error:
-            raise _Later(f"{type(error).__name__}: {error.error}") from error
-        except NoConnection as error:
-            raise _NobodyThere(f"{type(error).__name__}: {error.error}") from error
-        except TransportError as error:
-            raise _refusal(target, error.status_code, error.info, f"{method} {path}") from error
-
-    return Connection("opensearch", target, perform, client.close)
+    return Connection(product, target, perform, transport.close)
 
 
 def _credentials(target: Target) -> dict[str, str]:
-    """As a header: the clients' own way knows the letters of Latin-1 alone, and the servers read
-    UTF-8."""
+    """The header with the credentials, in UTF-8 as servers read it; the clients write Latin-1."""
     if target.api_key:
         return {"Authorization": f"ApiKey {target.api_key}"}
     if target.username:
@@ -450,13 +461,13 @@ def lines(bodies: bytes | Sequence[JSON]) -> bytes:
     """NDJSON; what is bytes is that already."""
     if isinstance(bodies, bytes):
         return bodies
-    return b"".join([encoded(body) + b"\n" for body in bodies])
+    return b"".join([encode_json(body) + b"\n" for body in bodies])
 
 
 def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
     kind, reason = error_of(body)
     if _may_pass(status, kind):
-        return _Later(f"{status} {told(body)}".strip())
+        return Unanswered(f"{status} {describe_error(body)}".strip())
     if status == 401:
         return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
     if status == 403 and kind != "cluster_block_exception":
@@ -486,7 +497,7 @@ def _with_port(host: str) -> str:
     return host if parts.port else f"{host}:{443 if parts.scheme == 'https' else 9200}"
 
 
-def _tls_message(target: Target, error: Exception) -> str:
+def tls_message(target: Target, error: Exception) -> str:
     return (
         f"{target.shown}: the certificate was not accepted ({error}); name the file of its "
         "certificate authority in ES_CA_CERTS or --ca-certs"

@@ -1,7 +1,7 @@
-"""What people said of the articles of a cluster store: one document in an index of its own.
+"""The constraints of a cluster store: one document in an index of its own.
 
-One, because it is read and replaced as a whole: a reader never sees half of what was said, and of
-two people who speak at once the second is told and looks again.
+One document is read and replaced as a whole. A reader never sees half of a change, and of two
+concurrent changes the second gets a conflict.
 """
 
 from __future__ import annotations
@@ -10,99 +10,78 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from esdedup.matching.constraints import NOTHING_SAID, Correction, Corrections
+from esdedup.matching.constraints import NO_CONSTRAINTS, Constraint, Constraints
 from esdedup.model import JSON, iso
-from esdedup.stores.cluster.connection import ClusterRefused, Connection, path_of
+from esdedup.stores.cluster.connection import Connection, path_of
+from esdedup.stores.ports import Versioned
 
 _ID = "corrections"
-# Who only reads may be this far behind, in seconds.
+# Age in seconds up to which `recent` answers without a request.
 _FRESH = 2.0
+_INDEX: JSON = {
+    "settings": {"number_of_shards": 1, "auto_expand_replicas": "0-1"},
+    "mappings": {
+        "dynamic": False,
+        "properties": {"at": {"type": "date"}, "said": {"type": "object", "enabled": False}},
+    },
+}
 _Version = tuple[int, int] | None
+_UNREAD = Versioned(NO_CONSTRAINTS, None)
 
 
 @dataclass(slots=True)
-class WordsOfPeople:
+class ClusterConstraints:
+    """Implements the `ConstraintStore` port."""
+
     connection: Connection
     index: str
-    _said: Corrections = NOTHING_SAID
-    _version: _Version = None
+    _last: Versioned[Constraints] = _UNREAD
     _read_at: float | None = None
 
     @property
     def version(self) -> _Version:
-        return self._version
+        """As of the last `read`."""
+        found: _Version = self._last.version
+        return found
 
-    def recent(self) -> Corrections:
-        """As of now, or of a moment ago."""
+    def recent(self) -> Constraints:
         if self._read_at is None or time.monotonic() - self._read_at > _FRESH:
             self.read()
-        return self._said
+        return self._last.value
 
-    def read(self) -> Corrections:
-        """As of this moment: a document is read by its id in real time. The words themselves come
-        only where their version is another than the one read before."""
-        version = self._ask_version()
-        if version != self._version:
+    def read(self) -> Versioned[Constraints]:
+        """In real time, by id. The constraints themselves are sent only if their version changed
+        since the last time."""
+        if _version_of(self._get(source=False)) != self._last.version:
             answer = self._get(source=True)
-            words = answer["_source"]["said"]["list"] if answer else []
-            self._said = Corrections.of(map(Correction.from_json, words))
-            version = (answer["_seq_no"], answer["_primary_term"]) if answer else None
-        self._version = version
+            stored = answer["_source"]["said"]["list"] if answer else []
+            constraints = Constraints.of(map(Constraint.from_json, stored))
+            self._last = Versioned(constraints, _version_of(answer))
         self._read_at = time.monotonic()
-        return self._said
+        return self._last
 
-    def replace(self, said: Corrections) -> bool:
-        """False where somebody else spoke since they were read."""
-        params: dict[str, object] = {"op_type": "create"}
-        if self._version is None:
-            self._make()
-        else:
-            params = {"if_seq_no": self._version[0], "if_primary_term": self._version[1]}
+    def replace(self, new: Constraints, expected: _Version) -> bool:
+        if expected is None:
+            self.connection.create_index(self.index, _INDEX)
         body = {
             "at": iso(datetime.now(UTC)),
-            "said": {"list": [c.to_json() for c in said.said]},
+            "said": {"list": [c.to_json() for c in new.items]},
         }
-        try:
-            answer = self.connection.send(
-                "PUT", path_of(self.index, "_doc", _ID), params=params, body=body
-            )
-        except ClusterRefused as refusal:
-            if refusal.status == 409:
-                return False
-            raise
-        self._said, self._version = said, (answer["_seq_no"], answer["_primary_term"])
+        answer = self.connection.put_if(self.index, _ID, body, expected)
+        if answer is None:
+            return False
+        self._last = Versioned(new, _version_of(answer))
         self._read_at = time.monotonic()
         return True
 
-    def _ask_version(self) -> _Version:
-        answer = self._get(source=False)
-        return (answer["_seq_no"], answer["_primary_term"]) if answer else None
-
     def _get(self, *, source: bool) -> JSON | None:
-        path = path_of(self.index, "_doc", _ID)
-        try:
-            answer = self.connection.send(
-                "GET", path, params={"_source": "true" if source else "false"}
-            )
-        except ClusterRefused as refusal:
-            if refusal.status == 404:
-                return None
-            raise
-        return answer if answer.get("found") else None
+        answer: JSON | None = self.connection.send_or_none(
+            "GET",
+            path_of(self.index, "_doc", _ID),
+            params={"_source": "true" if source else "false"},
+        )
+        return answer if answer and answer.get("found") else None
 
-    def _make(self) -> None:
-        body = {
-            "settings": {"number_of_shards": 1, "auto_expand_replicas": "0-1"},
-            "mappings": {
-                "dynamic": False,
-                "properties": {
-                    "at": {"type": "date"},
-                    "said": {"type": "object", "enabled": False},
-                },
-            },
-        }
-        try:
-            self.connection.send("PUT", path_of(self.index), body=body)
-        except ClusterRefused as refusal:
-            if refusal.type != "resource_already_exists_exception":
-                raise
+
+def _version_of(answer: JSON | None) -> _Version:
+    return (answer["_seq_no"], answer["_primary_term"]) if answer else None

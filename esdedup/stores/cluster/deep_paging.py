@@ -19,11 +19,12 @@ from typing import Any
 
 from esdedup.errors import QueryError
 from esdedup.model import JSON
+from esdedup.model.batching import batched
 from esdedup.model.encoding import parse_json
-from esdedup.model.queries import DEEPEST, By, Options
-from esdedup.model.results import StoryHit, StoryPage, Total
+from esdedup.model.queries import DEEPEST, By
+from esdedup.model.results import StoryPage, Total
 from esdedup.stores.cluster import search_requests as requests
-from esdedup.stores.cluster.hits import Asked, group_of, story_hits
+from esdedup.stores.cluster.hits import NOT_COUNTED, SearchPlan, group_of, story_hits, ungrouped_in
 from esdedup.stores.cluster.search import ClusterSearch
 
 # How long the cluster keeps a point in time for the next page.
@@ -31,103 +32,77 @@ KEEP_ALIVE = "5m"
 _SMALLEST_BATCH, _LARGEST_BATCH = 50, 1_000
 
 
-def pages(finder: ClusterSearch, asked: Asked) -> Iterator[StoryPage]:
+def pages(finder: ClusterSearch, plan: SearchPlan) -> Iterator[StoryPage]:
     """All stories, page by page; memory grows by one entry for each story that was shown."""
     pit = finder.searches.open_pit()
     try:
-        yield from _pages(finder, asked, pit)
+        total, ungrouped = _total(finder, plan)
+        offset = 0
+        for hits in batched(_stories(finder, plan, pit), max(1, plan.size)):
+            yield _page(finder, plan, hits, total, ungrouped, offset)
+            offset += len(hits)
+        if not offset:
+            yield _page(finder, plan, [], total, ungrouped, offset)
     finally:
         finder.searches.close_pit(pit)
 
 
-def _pages(finder: ClusterSearch, asked: Asked, pit: str) -> Iterator[StoryPage]:
-    total, ungrouped = _total(finder, asked)
-    offset = 0
-    waiting: list[JSON] = []
-    for hit in _stories(finder, asked, pit):
-        waiting.append(hit)
-        if len(waiting) == asked.size:
-            yield _page(finder, asked, waiting, total, ungrouped, offset)
-            offset += len(waiting)
-            waiting = []
-    if waiting or not offset:
-        yield _page(finder, asked, waiting, total, ungrouped, offset)
-
-
 def _page(
     finder: ClusterSearch,
-    asked: Asked,
+    plan: SearchPlan,
     hits: Sequence[JSON],
     total: Total,
     ungrouped: int,
     offset: int,
     cursor: str | None = None,
 ) -> StoryPage:
-    made: tuple[StoryHit, ...]
-    if asked.mode == "collapse" and asked.options.window is not None:
-        spans = Episodes(finder, asked.by, asked.options.window_microseconds)
-        made = story_hits(finder, asked, hits, spans.bounds(hits, asked.body))
-    elif asked.mode == "collapse":
-        made = story_hits(finder, asked, hits)
-    else:
-        made = story_hits(finder, replace(asked, options=_uncounted(asked)), hits)
+    bounds = None
+    if plan.mode == "collapse" and plan.options.window is not None:
+        episodes = Episodes(finder, plan.by, plan.options.window_microseconds)
+        bounds = episodes.bounds(hits, plan.body)
     return StoryPage(
-        hits=made,
+        hits=story_hits(finder, plan, hits, bounds),
         total=total,
-        mode=asked.mode,
-        by=asked.by,
+        mode=plan.mode,
+        by=plan.by,
         offset=offset,
         cursor=cursor,
         ungrouped=ungrouped,
-        notes=asked.notes,
+        notes=plan.notes,
     )
 
 
-def _uncounted(asked: Asked) -> Options:
-    return replace(asked.options, copies=False)
-
-
-def _total(finder: ClusterSearch, asked: Asked) -> tuple[Total, int]:
+def _total(finder: ClusterSearch, plan: SearchPlan) -> tuple[Total, int]:
     """The count of stories and, of the articles, how many have no group."""
-    if asked.options.total == "none":
-        return Total(None, None, exact=False, precision="not counted"), 0
-    if asked.mode == "collapse" and asked.options.window is not None:
-        return windowed_total(finder, asked)
-    count = requests.article_count(asked.body)
-    count["aggs"]["canonical"] = {"filter": requests.canonical_filter(asked.by)}
-    if asked.mode == "collapse":
-        count = finder.count_entries(asked)[0]
-    (counted,) = finder.ask([count])
-    ungrouped = counted["aggregations"]["ungrouped"]["doc_count"]
-    articles = counted["hits"]["total"]["value"]
-    if asked.mode == "collapse":
-        return finder.total(asked, counted), ungrouped
-    if asked.mode == "canonical":
-        return Total(counted["aggregations"]["canonical"]["doc_count"], articles), ungrouped
-    return Total(articles, articles), 0
+    if plan.options.total == "none":
+        return NOT_COUNTED, 0
+    if plan.mode == "collapse" and plan.options.window is not None:
+        return windowed_total(finder, plan)
+    (count,) = finder.ask([finder.count_request(plan)])
+    return finder.total(plan, count), ungrouped_in(count)
 
 
 # --- reading in order -----------------------------------------------------------------------------
 
 
-def _deep_body(asked: Asked) -> JSON:
+def _deep_body(plan: SearchPlan) -> JSON:
     """Without what needs a collapse, and with the filter of the mode."""
-    if not asked.is_counted_apart or "rescore" in asked.body:
+    if not plan.is_counted_apart or "rescore" in plan.body:
         raise QueryError(
             "a vector search, a retriever or a rescored search has no order that a cursor could "
             "follow; ask for as many results as you need with size"
         )
-    body = requests.with_links(asked.body)
-    if asked.mode == "canonical":
-        return requests.with_filter(body, requests.canonical_filter(asked.by))
+    body = requests.with_links(plan.body)
+    if plan.mode == "canonical":
+        return requests.with_filter(body, requests.canonical_filter(plan.by))
     return body
 
 
 def _batches(
-    finder: ClusterSearch, asked: Asked, pit: str, after: Sequence[Any] | None = None
+    finder: ClusterSearch, plan: SearchPlan, pit: str, after: Sequence[Any] | None = None
 ) -> Iterator[tuple[list[JSON], JSON]]:
-    size = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, 2 * asked.size))
-    body = _deep_body(asked)
+    size = min(_LARGEST_BATCH, max(_SMALLEST_BATCH, 2 * plan.size))
+    body = _deep_body(plan)
     while True:
         request = requests.deep(body, pit, KEEP_ALIVE, size, after)
         (answer,) = finder.ask([request])
@@ -144,45 +119,47 @@ def _batches(
             size *= 2
 
 
-def _stories(finder: ClusterSearch, asked: Asked, pit: str) -> Iterator[JSON]:
+def _stories(finder: ClusterSearch, plan: SearchPlan, pit: str) -> Iterator[JSON]:
     """The first hit of every story."""
-    seen = Seen(finder, asked)
-    for hits, _ in _batches(finder, asked, pit):
+    seen = SeenStories(finder, plan)
+    for hits, _ in _batches(finder, plan, pit):
         for hit in hits:
-            if asked.mode != "collapse" or seen.is_new(hit):
+            if plan.mode != "collapse" or seen.is_new(hit):
                 yield hit
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenStories:
     """The stories met so far; under a window those of one group that lie apart are several."""
 
     finder: ClusterSearch
-    asked: Asked
+    plan: SearchPlan
     _groups: set[str] = field(default_factory=set)
     _moments: dict[str, list[int]] = field(default_factory=dict)
-    _lookup: Episodes | None = None
+    _episodes: Episodes = field(init=False)
+
+    def __post_init__(self) -> None:
+        options = self.plan.options
+        self._episodes = Episodes(self.finder, options.by, options.window_microseconds)
 
     def is_new(self, hit: JSON) -> bool:
-        group = group_of(hit, self.asked.by)
+        group = group_of(hit, self.plan.by)
         if group is None:
             return True
-        window = self.asked.options.window_microseconds
+        window = self.plan.options.window_microseconds
         if not window:
             is_known = group in self._groups
             self._groups.add(group)
             return not is_known
-        return self._is_new_episode(group, requests.moment_of(hit, self.asked.body), window)
+        return self._is_new_episode(group, requests.moment_of(hit, self.plan.body), window)
 
     def _is_new_episode(self, group: str, moment: int, window: int) -> bool:
         shown = self._moments.setdefault(group, [])
         if any(abs(moment - other) <= window for other in shown):
             return False  # nothing between two articles so close can part them
         if shown:
-            if self._lookup is None:
-                self._lookup = Episodes(self.finder, self.asked.by, window)
-            episodes = self._lookup.of(group)
-            if {episodes.number(moment)} & {episodes.number(m) for m in shown}:
+            cut = self._episodes.of(group)
+            if cut.number(moment) in {cut.number(other) for other in shown}:
                 return False
         shown.append(moment)
         return True
@@ -192,14 +169,14 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Episode:
+class EpisodeCut:
     """The moments of a group's articles, cut where more than the window passes without one."""
 
     moments: tuple[int, ...]
     starts: tuple[int, ...]
 
     @classmethod
-    def cut(cls, moments: Sequence[int], window: int) -> Episode:
+    def of(cls, moments: Sequence[int], window: int) -> EpisodeCut:
         ordered = sorted(moments)
         starts = [
             moment
@@ -219,14 +196,14 @@ class Episode:
 
 @dataclass(slots=True)
 class Episodes:
-    """Groups' episodes, asked for once each."""
+    """The episodes of groups, read once each."""
 
     finder: ClusterSearch
     by: By
     window: int
-    _known: dict[str, Episode] = field(default_factory=dict)
+    _known: dict[str, EpisodeCut] = field(default_factory=dict)
 
-    def of(self, group: str) -> Episode:
+    def of(self, group: str) -> EpisodeCut:
         self.load([group])
         return self._known[group]
 
@@ -240,7 +217,7 @@ class Episodes:
         for key in self.finder.distinct(body, fields):
             moments[key["group"]].append(int(key["moment"]))
         for group, found in moments.items():
-            self._known[group] = Episode.cut(found, self.window)
+            self._known[group] = EpisodeCut.of(found, self.window)
 
     def bounds(self, hits: Sequence[JSON], body: JSON) -> list[tuple[int, int]]:
         groups = [group_of(hit, self.by) for hit in hits]
@@ -251,36 +228,32 @@ class Episodes:
         ]
 
 
-def windowed_page(finder: ClusterSearch, asked: Asked) -> StoryPage:
+def windowed_page(finder: ClusterSearch, plan: SearchPlan) -> StoryPage:
     """A page under a window: hits are read from the first on, since no field holds the episode."""
-    if asked.offset + asked.size > DEEPEST:
+    if plan.offset + plan.size > DEEPEST:
         raise QueryError(f"results beyond {DEEPEST:,} under a window: take `pages`, which goes on")
     pit = finder.searches.open_pit()
     try:
-        hits = []
-        for place, hit in enumerate(_stories(finder, asked, pit)):
-            if place >= asked.offset + asked.size:
-                break
-            if place >= asked.offset:
-                hits.append(hit)
-        total, ungrouped = _total(finder, asked)
-        return _page(finder, asked, hits, total, ungrouped, asked.offset)
+        stories = _stories(finder, plan, pit)
+        hits = list(islice(stories, plan.offset, plan.offset + plan.size))
+        total, ungrouped = _total(finder, plan)
+        return _page(finder, plan, hits, total, ungrouped, plan.offset)
     finally:
         finder.searches.close_pit(pit)
 
 
-def windowed_total(finder: ClusterSearch, asked: Asked) -> tuple[Total, int]:
+def windowed_total(finder: ClusterSearch, plan: SearchPlan) -> tuple[Total, int]:
     """Exact: one for each group, more for those whose matches lie further apart than the window."""
-    (counted,) = finder.ask([requests.article_count(asked.body)])
+    (counted,) = finder.ask([requests.article_count(plan.body)])
     ungrouped = counted["aggregations"]["ungrouped"]["doc_count"]
-    window = asked.options.window_microseconds
+    window = plan.options.window_microseconds
     moments: dict[str, list[int]] = {}
-    fields = {"group": f"dedup.{asked.by}", "moment": "dedup.moment"}
-    for key in finder.distinct(asked.body, fields):
+    fields = {"group": f"dedup.{plan.by}", "moment": "dedup.moment"}
+    for key in finder.distinct(plan.body, fields):
         moments.setdefault(key["group"], []).append(int(key["moment"]))
     wide = {g: found for g, found in moments.items() if max(found) - min(found) > window}
-    episodes = Episodes(finder, asked.by, window)
-    for part in _chunks(list(wide), 1_000):
+    episodes = Episodes(finder, plan.by, window)
+    for part in batched(wide, 1_000):
         episodes.load(part)
     stories = len(moments) - len(wide) + ungrouped
     for group, found in wide.items():
@@ -288,52 +261,47 @@ def windowed_total(finder: ClusterSearch, asked: Asked) -> tuple[Total, int]:
     return Total(stories, counted["hits"]["total"]["value"]), ungrouped
 
 
-def _chunks(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
-
-
 # --- cursors --------------------------------------------------------------------------------------
 
 
-def cursor_page(finder: ClusterSearch, asked: Asked, cursor: str | None) -> StoryPage:
+def cursor_page(finder: ClusterSearch, plan: SearchPlan, cursor: str | None) -> StoryPage:
     """The first page of a deep search, or the one a cursor leads to."""
-    if asked.options.window is not None:
+    if plan.options.window is not None:
         raise QueryError("a cursor cannot follow a window; take `pages`, or from and size")
-    if asked.size < 1:
+    if plan.size < 1:
         raise QueryError("a cursor leads from page to page; ask for a size of 1 or more")
-    digest = _digest(asked)
+    digest = _digest(plan)
     if cursor is None:
         state = Cursor(finder.searches.open_pit(), None, (), 0, digest)
     else:
         state = Cursor.read(cursor, digest)
     kept: list[JSON] = []
     later: Cursor | None = None
-    for hits, request in _batches(finder, asked, state.pit, state.after):
-        firsts = _firsts(finder, asked, state.not_given(hits, request), request)
-        kept += islice(firsts, asked.size - len(kept))
-        if len(kept) == asked.size:
-            later = state.moved(hits, kept, request)
+    for hits, request in _batches(finder, plan, state.pit, state.after):
+        firsts = _firsts(finder, plan, state.drop_given(hits, request), request)
+        kept += islice(firsts, plan.size - len(kept))
+        if len(kept) == plan.size:
+            later = state.advance(hits, kept, request)
             break
     if later is None:
         finder.searches.close_pit(state.pit)
-    next_cursor = later.written() if later else None
-    total, ungrouped = _total(finder, asked)
-    return _page(finder, asked, kept, total, ungrouped, state.offset, next_cursor)
+    next_cursor = later.encode() if later else None
+    total, ungrouped = _total(finder, plan)
+    return _page(finder, plan, kept, total, ungrouped, state.offset, next_cursor)
 
 
 def _firsts(
-    finder: ClusterSearch, asked: Asked, hits: Sequence[JSON], request: JSON
+    finder: ClusterSearch, plan: SearchPlan, hits: Sequence[JSON], request: JSON
 ) -> Iterator[JSON]:
     """Those hits before which no other of their group comes."""
-    groups = [group_of(hit, asked.by) for hit in hits]
+    groups = [group_of(hit, plan.by) for hit in hits]
     known = list(dict.fromkeys(group for group in groups if group is not None))
     firsts: set[tuple[str, str]] = set()
-    if asked.mode == "collapse" and known:
-        (answer,) = finder.ask([requests.best_of(request, known, asked.by)])
+    if plan.mode == "collapse" and known:
+        (answer,) = finder.ask([requests.best_of(request, known, plan.by)])
         firsts = {(hit["_index"], hit["_id"]) for hit in answer["hits"]["hits"]}
     for hit, group in zip(hits, groups, strict=True):
-        if asked.mode != "collapse" or group is None or (hit["_index"], hit["_id"]) in firsts:
+        if plan.mode != "collapse" or group is None or (hit["_index"], hit["_id"]) in firsts:
             yield hit
 
 
@@ -347,14 +315,14 @@ class Cursor:
     offset: int
     digest: str
 
-    def not_given(self, hits: Sequence[JSON], request: JSON) -> list[JSON]:
+    def drop_given(self, hits: Sequence[JSON], request: JSON) -> list[JSON]:
         """A tie is never cut, so it begins the first batch."""
         if request.get("search_after") != self.after:
             return list(hits)
         given = set(self.given)
         return [h for h in hits if h["_id"] not in given or h["sort"] != hits[0]["sort"]]
 
-    def moved(self, hits: Sequence[JSON], kept: Sequence[JSON], request: JSON) -> Cursor:
+    def advance(self, hits: Sequence[JSON], kept: Sequence[JSON], request: JSON) -> Cursor:
         """To the last of the hits that were kept, which is one of this batch."""
         passed = hits[: hits.index(kept[-1]) + 1]
         before = requests.without_cut_ties(passed)
@@ -365,7 +333,7 @@ class Cursor:
             offset=self.offset + len(kept),
         )
 
-    def written(self) -> str:
+    def encode(self) -> str:
         text = json.dumps([2, self.pit, self.after, self.given, self.offset, self.digest])
         return base64.urlsafe_b64encode(text.encode()).decode("ascii")
 
@@ -384,6 +352,6 @@ class Cursor:
         return cls(pit, after, given, offset, of)
 
 
-def _digest(asked: Asked) -> str:
-    text = json.dumps([asked.body, asked.mode, asked.by], sort_keys=True, default=str)
+def _digest(plan: SearchPlan) -> str:
+    text = json.dumps([plan.body, plan.mode, plan.by], sort_keys=True, default=str)
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

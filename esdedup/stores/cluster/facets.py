@@ -1,16 +1,17 @@
-"""What a cluster knows beyond a page: members of a group, facets over stories, a front page."""
+"""Members of a group, facets that count stories, and the front page, on a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from esdedup.errors import QueryError
 from esdedup.model import JSON
-from esdedup.model.queries import DEEPEST, By, Options, Query
+from esdedup.model.queries import DEEPEST, By, Query, SearchOptions
 from esdedup.model.results import Bucket, Facet, Member, Members, Section
 from esdedup.stores.cluster import search_requests as requests
-from esdedup.stores.cluster.hits import Asked, hit_of, story_hits
+from esdedup.stores.cluster.hits import SearchPlan, hit_of, story_hits
 
 if TYPE_CHECKING:
     from esdedup.stores.cluster.search import ClusterSearch
@@ -40,43 +41,39 @@ def facets(
     finder: ClusterSearch,
     query: Query | Mapping[str, Any],
     fields: Sequence[str],
-    options: Options,
+    options: SearchOptions,
     size: int,
 ) -> tuple[Facet, ...]:
-    asked = finder.asked(query, options)
-    if not asked.is_counted_apart:
+    plan = finder.plan(query, options)
+    if not plan.is_counted_apart:
         raise QueryError("facets of a vector search count its k nearest; send `aggs` with it")
-    exact = [finder.exact_field(name) for name in fields]
-    if options.total == "exact" and asked.mode != "canonical":
-        return tuple(
-            _exact_facet(finder, asked, name, field, size)
-            for name, field in zip(fields, exact, strict=True)
-        )
+    exact_fields = [finder.exact_field(name) for name in fields]
+    is_canonical = plan.mode == "canonical"
+    is_listed = options.total == "exact" and not is_canonical
+    # Where groups are listed one by one, the cheap filter takes the place of an estimate.
     body = requests.facet_counts(
-        asked.body, exact, size, asked.by, canonical=asked.mode == "canonical"
+        plan.body, exact_fields, size, plan.by, canonical=is_canonical or is_listed
     )
     (answer,) = finder.ask([body])
-    return tuple(
-        _facet(name, answer["aggregations"][f"f{place}"], is_canonical=asked.mode == "canonical")
-        for place, name in enumerate(fields)
-    )
-
-
-def _exact_facet(finder: ClusterSearch, asked: Asked, name: str, field: str, size: int) -> Facet:
-    articles = requests.facet_counts(asked.body, [field], size, asked.by, canonical=True)
-    (answer,) = finder.ask([articles])
-    stories: dict[Any, int] = {}
-    for key in finder.distinct(asked.body, {"value": field, "group": f"dedup.{asked.by}"}):
-        stories[key["value"]] = stories.get(key["value"], 0) + 1
-    buckets = [
-        Bucket(
-            _text(b),
-            stories.get(b["key"], 0) + b["ungrouped"]["doc_count"],
-            b["doc_count"],
-        )
-        for b in answer["aggregations"]["f0"]["buckets"]
-    ]
-    return Facet(name, _most_first(buckets))
+    out = []
+    for place, (name, field) in enumerate(zip(fields, exact_fields, strict=True)):
+        listed: Counter[Any] = Counter()
+        if is_listed:
+            pairs = finder.distinct(plan.body, {"value": field, "group": f"dedup.{plan.by}"})
+            listed.update(pair["value"] for pair in pairs)
+        buckets = []
+        for bucket in answer["aggregations"][f"f{place}"]["buckets"]:
+            articles, ungrouped = bucket["doc_count"], bucket["ungrouped"]["doc_count"]
+            if is_canonical:
+                stories = bucket["stories"]["doc_count"]
+            elif is_listed:
+                stories = listed[bucket["key"]] + ungrouped
+            else:
+                stories = min(bucket["stories"]["value"] + ungrouped, articles)
+            buckets.append(Bucket(_text(bucket), stories, articles))
+        buckets.sort(key=lambda b: (-b.stories, -b.articles, b.value))
+        out.append(Facet(name, tuple(buckets), exact=is_canonical or is_listed))
+    return tuple(out)
 
 
 def front(
@@ -95,32 +92,15 @@ def front(
     body = {**base, "sort": [{"dedup.moment": "desc"}], "size": size}
     entries = []
     for value in wanted:
-        one = requests.with_filter(requests.ordered(body), {"term": {field: value}})
-        one = requests.with_filter(one, {"exists": {"field": "dedup.group"}})
-        entries.append(requests.collapsed(one, by))
+        one = requests.with_filter(requests.with_tie_breakers(body), {"term": {field: value}})
+        one = requests.with_filter(one, requests.GROUPED)
+        entries.append(requests.with_collapse(one, by))
     answers = finder.ask(entries) if entries else []
-    asked = Asked(base, None, "canonical", size, 0, Options(by=by, copies=False))
+    plan = SearchPlan(base, None, "canonical", size, 0, SearchOptions(by=by, copies=False))
     return tuple(
-        Section(value, story_hits(finder, asked, answer["hits"]["hits"]))
+        Section(value, story_hits(finder, plan, answer["hits"]["hits"]))
         for value, answer in zip(wanted, answers, strict=True)
     )
-
-
-def _facet(name: str, answer: JSON, *, is_canonical: bool) -> Facet:
-    buckets = []
-    for bucket in answer["buckets"]:
-        stories = bucket["stories"]
-        number = (
-            stories["doc_count"]
-            if is_canonical
-            else stories["value"] + bucket["ungrouped"]["doc_count"]
-        )
-        buckets.append(Bucket(_text(bucket), min(number, bucket["doc_count"]), bucket["doc_count"]))
-    return Facet(name, _most_first(buckets), exact=is_canonical)
-
-
-def _most_first(buckets: Iterable[Bucket]) -> tuple[Bucket, ...]:
-    return tuple(sorted(buckets, key=lambda b: (-b.stories, -b.articles, b.value)))
 
 
 def _text(bucket: JSON) -> str:

@@ -1,4 +1,4 @@
-"""An index that is full of articles already: reading it in order, adding `dedup` in place.
+"""An index that other programs fill: reads it in order and adds `dedup` in place.
 
 The user's fields are read by their own names and never written: a partial update carries the
 `dedup` object alone, on the condition that the document is still the one that was read.
@@ -15,18 +15,23 @@ from typing import Any
 from esdedup.errors import StoreError
 from esdedup.model import JSON, iso
 from esdedup.model.methods import key_fields
-from esdedup.stores import Record, WriteReport
-from esdedup.stores.cluster import requests as bodies
 from esdedup.stores.cluster import templates
-from esdedup.stores.cluster.bulk import Action
-from esdedup.stores.cluster.connection import ClusterRefused, path_of
-from esdedup.stores.cluster.store import ClusterStore, Version, _conditional
+from esdedup.stores.cluster.connection import path_of
+from esdedup.stores.cluster.documents import ClusterDocuments, update_of
+from esdedup.stores.cluster.index import Index
+from esdedup.stores.cluster.msearch import Searches
+from esdedup.stores.cluster.requests import documents as document_requests
+from esdedup.stores.ports import Record, WriteReport
 
 _ID_PAGE = 5_000
 _NAMES = 3_000  # characters of names in one address
 _KEEP_ALIVE = "5m"  # longer than the slowest batch takes between two pages
 _DATES = ("date", "date_nanos")
-# Types that sort in the order of time where they hold it: ISO 8601 does, as numbers do.
+_STATE_INDEX: JSON = {
+    "settings": {"number_of_shards": 1, "auto_expand_replicas": "0-1"},
+    "mappings": {"dynamic": False, "properties": {}},
+}
+# Types in which times sort by time: dates, numbers, and ISO 8601 texts.
 _SORTABLE = (*_DATES, "long", "integer", "unsigned_long", "double", "keyword")
 
 
@@ -90,7 +95,7 @@ def unsigned_query(format_: str, *filters: JSON) -> JSON:
 
 
 def lacking_keys(field: str | None, since: datetime | None) -> JSON:
-    """Signed documents without keys in this field, or all of them; written since then."""
+    """Signed documents without keys in this field (None: all), written since then."""
     filters: list[JSON] = [_has_group()]
     if since is not None:
         filters.append({"range": {"dedup.at": {"gte": iso(since)}}})
@@ -108,18 +113,20 @@ def _has_group() -> JSON:
     return {"exists": {"field": "dedup.group"}}
 
 
-class ExistingIndex:
-    """What `backfill` and `sweep` ask of a cluster, beyond what every store answers."""
+class ForeignIndex:
+    """What `backfill` and `sweep` need of a cluster beyond the ports."""
 
-    def __init__(self, store: ClusterStore) -> None:
-        self.store = store
-        self._send = store.connection.send
-        self._state = templates.state_index(store.target.index)
+    def __init__(self, index: Index, searches: Searches, documents: ClusterDocuments) -> None:
+        self.index = index
+        self.write = documents.write
+        self._searches = searches
+        self._connection = index.connection
+        self._state = templates.state_index(index.target.index)
         self._has_state = False
 
     # --- the mapping ---------------------------------------------------------------------------
 
-    def mapped(self) -> dict[str, str]:
+    def field_types(self) -> dict[str, str]:
         """Field -> type over all indices of the store; a path is written with dots."""
         found: dict[str, str] = {}
         for fields in self._mapped_by_index().values():
@@ -127,8 +134,8 @@ class ExistingIndex:
         return found
 
     def _mapped_by_index(self) -> dict[str, dict[str, str]]:
-        mappings = self.store.index.mappings() or {}
-        return {name: dict(_flattened(m.get("properties", {}))) for name, m in mappings.items()}
+        mappings = self.index.mappings() or {}
+        return {name: dict(_flatten(m.get("properties", {}))) for name, m in mappings.items()}
 
     def orders(self, names: Sequence[str]) -> list[TimeOrder]:
         """How the articles are read: a sort covers indices that map its field alike, since the
@@ -141,45 +148,45 @@ class ExistingIndex:
         parts = [TimeOrder(time, part) for time in found for part in _by_length(found[time])]
         return sorted(parts, key=_place)
 
-    def without_time(self, names: Sequence[str]) -> dict[str, str]:
+    def explain_missing_times(self, names: Sequence[str]) -> dict[str, str]:
         """Index -> why its articles are read in the order of their arrival."""
         return {
-            index: _as_mapped(fields, names) or f"none of {', '.join(names)} is mapped"
+            index: _describe_mapping(fields, names) or f"none of {', '.join(names)} is mapped"
             for index, fields in sorted(self._mapped_by_index().items())
             if _time_field(fields, names) is None
         }
 
-    def other_types(self, names: Sequence[str]) -> dict[str, str]:
-        """Index -> what its field with the time is, where that is no date."""
+    def explain_other_types(self, names: Sequence[str]) -> dict[str, str]:
+        """Index -> the type of its time field, if that is no date."""
         return {
             index: what
             for index, fields in sorted(self._mapped_by_index().items())
-            if (what := _as_mapped(fields, names))
+            if (what := _describe_mapping(fields, names))
             and not ((time := _time_field(fields, names)) and time.is_date)
         }
 
-    def told_fields(self) -> dict[str, str]:
-        """The names told to an earlier `backfill`, so that nobody has to tell them again."""
-        for mapping in (self.store.index.mappings() or {}).values():
-            if told := mapping.get("_meta", {}).get("esdedup", {}).get("told"):
-                return dict(told)
+    def recorded_fields(self) -> dict[str, str]:
+        """The field names given to an earlier `backfill`, so that nobody has to repeat them."""
+        for mapping in (self.index.mappings() or {}).values():
+            if given := mapping.get("_meta", {}).get("esdedup", {}).get("told"):
+                return dict(given)
         return {}
 
-    def record_names(self, told: Mapping[str, str], names: bodies.Names) -> None:
-        """In the mapping: `told` for the next backfill, all names for reading and searching."""
-        entry: JSON = {"told": dict(told), "names": {ours: list(n) for ours, n in names.items()}}
-        for index, mapping in (self.store.index.mappings() or {}).items():
+    def record_names(self, given: Mapping[str, str], names: document_requests.Names) -> None:
+        """Record names in the mapping: `given` ones for the next backfill, all for searches."""
+        entry: JSON = {"told": dict(given), "names": {ours: list(n) for ours, n in names.items()}}
+        for index, mapping in (self.index.mappings() or {}).items():
             meta = mapping.get("_meta", {})
             ours = meta.get("esdedup", {})
             if {k: ours.get(k) for k in entry} != entry:
                 body = {"_meta": {**meta, "esdedup": {**ours, **entry}}}
-                self._send("PUT", path_of(index, "_mapping"), body=body)
-        self.store.names = entry["names"]
+                self._connection.send("PUT", path_of(index, "_mapping"), body=body)
+        self.index.names = entry["names"]
 
     # --- reading -------------------------------------------------------------------------------
 
     def count(self, query: JSON) -> int:
-        return self.store.searches.count(query)
+        return self._searches.count(query)
 
     def pages(
         self,
@@ -218,7 +225,7 @@ class ExistingIndex:
             "sort": [read.time.sort()] if read.time else [],
             "seq_no_primary_term": True,
         }
-        searches = self.store.searches
+        searches = self._searches
         if read.indices:
             target = replace(searches.target, index=",".join(read.indices))
             searches = replace(searches, target=target)
@@ -227,7 +234,7 @@ class ExistingIndex:
     def _fetch(self, hits: Sequence[JSON], source: Sequence[str]) -> list[JSON]:
         """The documents of these hits as they are now; `sort` is kept from the hit."""
         docs = [{"_index": h["_index"], "_id": h["_id"], "_source": list(source)} for h in hits]
-        answer = self._send("POST", "/_mget", body={"docs": docs})
+        answer = self._connection.send("POST", "/_mget", body={"docs": docs})
         return [
             {**doc, "sort": hit["sort"]}
             for hit, doc in zip(hits, answer["docs"], strict=True)
@@ -242,74 +249,38 @@ class ExistingIndex:
         actions = []
         for record in records:
             id_ = record.document.id
-            dedup = bodies.dedup_fields(record, now)
+            dedup = document_requests.dedup_fields(record, now)
             if id_ in resigned:  # a partial update merges: what is not named stays
                 dedup = {**dict.fromkeys([*key_fields().values(), "kept"]), **dedup}
-            actions.append(self.update(id_, record.version, dedup))
-        return self.store.write(actions)
-
-    @staticmethod
-    def update(id_: str, version: Version, dedup: JSON) -> Action:
-        """A partial update of our object, where the document is still the one that was read."""
-        return Action.of(id_, {"update": _conditional(id_, version)}, {"doc": {"dedup": dedup}})
+            actions.append(update_of(id_, record.version, dedup))
+        return self.write(actions)
 
     # --- state of a run ------------------------------------------------------------------------
 
     def read_state(self, name: str) -> State | None:
-        try:
-            answer = self._send("GET", path_of(self._state, "_doc", name))
-        except ClusterRefused as refusal:
-            if refusal.status == 404:
-                return None
-            raise
+        answer = self._connection.send_or_none("GET", path_of(self._state, "_doc", name))
+        if answer is None:
+            return None
         return State(answer["_source"], (answer["_seq_no"], answer["_primary_term"]))
 
     def write_state(self, name: str, values: JSON) -> None:
-        """Blindly: only one process writes this document."""
+        """Write without a condition: only one process writes this document."""
         self._make_state_index()
-        self._send("PUT", path_of(self._state, "_doc", name), body=values)
+        self._connection.send("PUT", path_of(self._state, "_doc", name), body=values)
 
     def replace_state(self, name: str, values: JSON, old: State | None) -> bool:
-        """Only where it is still the one that was read; False where another was quicker."""
+        """Compare-and-set; returns False if another process was faster."""
         self._make_state_index()
-        params: dict[str, Any] = {"op_type": "create"}
-        if old is not None and old.version is not None:
-            params = {"if_seq_no": old.version[0], "if_primary_term": old.version[1]}
-        try:
-            self._send("PUT", path_of(self._state, "_doc", name), params=params, body=values)
-        except ClusterRefused as refusal:
-            if refusal.status == 409:
-                return False
-            raise
-        return True
+        expected = old.version if old is not None else None
+        return self._connection.put_if(self._state, name, values, expected) is not None
 
     def _make_state_index(self) -> None:
         if self._has_state:
             return
         self._has_state = True
-        if self._send_or_none("GET", path_of(self._state, "_mapping")) is not None:
-            return
-        body = {
-            "settings": {"number_of_shards": 1, "auto_expand_replicas": "0-1"},
-            "mappings": {"dynamic": False, "properties": {}},
-        }
-        try:
-            self._send("PUT", path_of(self._state), body=body)
-        except ClusterRefused as refusal:
-            if refusal.type != "resource_already_exists_exception":
-                raise
-
-    def _send_or_none(self, method: str, path: str) -> Any:
-        try:
-            return self._send(method, path)
-        except ClusterRefused as refusal:
-            if refusal.status == 404:
-                return None
-            raise
-
-
-def version_of(hit: JSON) -> Version:
-    return Version(hit["_index"], hit["_seq_no"], hit["_primary_term"])
+        path = path_of(self._state, "_mapping")
+        if self._connection.send_or_none("GET", path) is None:
+            self._connection.create_index(self._state, _STATE_INDEX)
 
 
 def source_of(hit: JSON) -> JSON:
@@ -324,7 +295,7 @@ def source_of(hit: JSON) -> JSON:
 
 
 def ours_of(hit: JSON) -> JSON:
-    """The `dedup` object; empty where there is none, or something else of that name."""
+    """The `dedup` object; empty if there is none, or something else of that name."""
     found = source_of(hit).get("dedup")
     return found if isinstance(found, dict) else {}
 
@@ -337,8 +308,8 @@ def _time_field(mapped: Mapping[str, str], names: Sequence[str]) -> TimeField | 
     return None
 
 
-def _as_mapped(mapped: Mapping[str, str], names: Sequence[str]) -> str:
-    """The first of the names that is mapped, and as what; empty where none is."""
+def _describe_mapping(mapped: Mapping[str, str], names: Sequence[str]) -> str:
+    """The first of the names that is mapped, and its type; empty if none is."""
     return next((f"{name} is mapped as {mapped[name]}" for name in names if name in mapped), "")
 
 
@@ -357,10 +328,10 @@ def _by_length(indices: Iterable[str]) -> Iterator[tuple[str, ...]]:
     yield tuple(part)
 
 
-def _flattened(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _flatten(properties: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, spec in properties.items():
         path = f"{prefix}{name}"
         if "properties" in spec:
-            yield from _flattened(spec["properties"], f"{path}.")
+            yield from _flatten(spec["properties"], f"{path}.")
         else:
             yield path, str(spec.get("type", "object"))

@@ -7,39 +7,34 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from esdedup.model import JSON, Evidence
-from esdedup.model.queries import By, Mode, Options
-from esdedup.model.results import StoryHit, Update
-from esdedup.stores.cluster import requests as bodies
+from esdedup.model.queries import By, Mode, SearchOptions
+from esdedup.model.results import StoryHit, Total, Update
 from esdedup.stores.cluster import search_requests as requests
+from esdedup.stores.cluster.requests import documents as document_requests
 from esdedup.text.fulltext import snippet
 
-# Of each hit of a page, the first and last moment of the articles that may be folded into it.
+if TYPE_CHECKING:
+    from esdedup.stores.cluster.search import ClusterSearch
+
+# For each hit of a page, the first and last moment of the articles that may be folded into it.
 Bounds = Sequence[tuple[int, int]]
 NO_QUERY: JSON = {"match_none": {}}
-
-
-class Asking(Protocol):
-    """What reading a page asks further of the cluster."""
-
-    names: bodies.Names
-
-    def ask(self, entries: Sequence[JSON], preference: str | None = None) -> list[JSON]: ...
-    def exact_field(self, name: str) -> str: ...
+NOT_COUNTED = Total(None, None, exact=False, precision="not counted")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A search as it will be sent, and what is needed to read the answer."""
+class SearchPlan:
+    """A checked search: the body, the mode that was chosen for it, and how to read the answer."""
 
     body: JSON
     words: str | None
     mode: Mode
     size: int
     offset: int
-    options: Options
+    options: SearchOptions
     notes: tuple[str, ...] = ()
 
     @property
@@ -47,10 +42,17 @@ class Asked:
         return self.options.by
 
     @property
+    def counts_copies(self) -> bool:
+        """Only a collapsed page has copies behind its hits."""
+        return self.options.copies and self.mode == "collapse"
+
+    @property
     def preference(self) -> str:
-        """The same for every page of a search. Breaking ties of scores by further fields costs a
-        search its shortcuts (1.5x for common words); the same copies of the shards break them
-        the same way on every page, for nothing."""
+        """The shard copies to ask, the same for every page of a search.
+
+        The same copies break ties of scores the same way on every page. Breaking them by further
+        fields costs a search its shortcuts (1.5x for common words).
+        """
         text = json.dumps(self.body, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
@@ -60,70 +62,58 @@ class Asked:
 
 
 def story_hits(
-    finder: Asking, asked: Asked, hits: Sequence[JSON], bounds: Bounds | None = None
+    finder: ClusterSearch, plan: SearchPlan, hits: Sequence[JSON], bounds: Bounds | None = None
 ) -> tuple[StoryHit, ...]:
     """Hits with the number of their copies, the member to show, and evidence of updates."""
-    if not asked.options.copies and (asked.options.show == "best" or asked.mode == "all"):
-        return tuple(_told_updates(finder, [hit_of(finder, hit, asked.words) for hit in hits]))
-    groups = [group_of(hit, asked.by) for hit in hits]
-    scopes = _scopes(asked, groups, bounds)
-    counting = _copies_entries(finder, asked, groups, scopes, bounds)
-    showing = _showing_entries(finder, asked, scopes)
+    groups = [group_of(hit, plan.by) for hit in hits]
+    scopes = [
+        None if group is None else _scope(plan.by, group, bounds[place] if bounds else None)
+        for place, group in enumerate(groups)
+    ]
+    counting = _copies_entries(plan, groups, scopes, bounds) if plan.counts_copies else []
+    showing = _showing_entries(finder, plan, scopes)
     answers = finder.ask([*counting, *showing]) if counting or showing else []
     copies = _copies(answers[: len(counting)], groups, bounds)
     shown = iter(answers[len(counting) :])
     made = []
     for place, hit in enumerate(hits):
-        one = hit_of(finder, hit, asked.words, copies[place] if asked.options.copies else None)
+        one = hit_of(finder, hit, plan.words, copies[place] if plan.counts_copies else None)
         if showing and scopes[place] is not None:
-            one = _shown_for(finder, one, next(shown)["hits"]["hits"], asked)
+            one = _shown_for(finder, one, next(shown)["hits"]["hits"], plan)
         made.append(one)
-    return tuple(_told_updates(finder, _told_matches(finder, asked, made)))
+    return tuple(_add_updates(finder, _add_matches(finder, plan, made)))
 
 
-def _scopes(
-    asked: Asked, groups: Sequence[str | None], bounds: Bounds | None
-) -> list[list[JSON] | None]:
-    """Of each hit the clauses that find what may be folded into it."""
-    scopes: list[list[JSON] | None] = []
-    for place, group in enumerate(groups):
-        scope = None if group is None else [requests.member_filter(asked.by, group)]
-        if scope is not None and bounds is not None:
-            first, last = bounds[place]
-            scope.append({"range": {"dedup.moment": {"gte": first, "lte": last}}})
-        scopes.append(scope)
-    return scopes
+def _scope(by: By, group: str, bounds: tuple[int, int] | None) -> list[JSON]:
+    """The clauses that find what may be folded into a hit."""
+    if bounds is None:
+        return [requests.member_filter(by, group)]
+    span = {"range": {"dedup.moment": {"gte": bounds[0], "lte": bounds[1]}}}
+    return [requests.member_filter(by, group), span]
 
 
 def _copies_entries(
-    finder: Asking,
-    asked: Asked,
+    plan: SearchPlan,
     groups: Sequence[str | None],
     scopes: Sequence[list[JSON] | None],
     bounds: Bounds | None,
 ) -> list[JSON]:
-    if not asked.options.copies:
-        return []
     if bounds is None:
         known = list(dict.fromkeys(group for group in groups if group is not None))
-        return [requests.copies_count(asked.body, known, asked.by)] if known else []
+        return [requests.copies_count(plan.body, known, plan.by)] if known else []
+    matching = requests.matching(plan.body)
+    wanted = ({"bool": {"filter": scope or [NO_QUERY]}} for scope in scopes)
     return [
-        {
-            **requests.with_filter(
-                requests.matching(asked.body), {"bool": {"filter": scope or [NO_QUERY]}}
-            ),
-            "size": 0,
-            "track_total_hits": True,
-        }
-        for scope in scopes
+        {**requests.with_filter(matching, clause), "size": 0, "track_total_hits": True}
+        for clause in wanted
     ]
 
 
 def _showing_entries(
-    finder: Asking, asked: Asked, scopes: Sequence[list[JSON] | None]
+    finder: ClusterSearch, plan: SearchPlan, scopes: Sequence[list[JSON] | None]
 ) -> list[JSON]:
-    options = asked.options
-    if options.show == "best" or asked.mode == "all":
+    options = plan.options
+    if options.show == "best" or plan.mode == "all":
         return []
     source = finder.exact_field("source") if options.show == "source" else ""
     return [
@@ -133,10 +123,12 @@ def _showing_entries(
     ]
 
 
-def _shown_for(finder: Asking, matched: StoryHit, found: Sequence[JSON], asked: Asked) -> StoryHit:
+def _shown_for(
+    finder: ClusterSearch, matched: StoryHit, found: Sequence[JSON], plan: SearchPlan
+) -> StoryHit:
     if not found or found[0]["_id"] == matched.id:
         return matched
-    other = hit_of(finder, found[0], asked.words)
+    other = hit_of(finder, found[0], plan.words)
     return replace(
         other,
         score=matched.score,
@@ -146,21 +138,23 @@ def _shown_for(finder: Asking, matched: StoryHit, found: Sequence[JSON], asked: 
     )
 
 
-def _told_matches(finder: Asking, asked: Asked, hits: Sequence[StoryHit]) -> list[StoryHit]:
-    """Whether articles that are shown for another one match as well."""
-    doubtful = [hit.id for hit in hits if hit.matched is None]
-    if not doubtful:
+def _add_matches(
+    finder: ClusterSearch, plan: SearchPlan, hits: Sequence[StoryHit]
+) -> list[StoryHit]:
+    """Find out whether articles that are shown in place of another one match as well."""
+    unknown = [hit.id for hit in hits if hit.matched is None]
+    if not unknown:
         return list(hits)
-    body = requests.with_filter(requests.matching(asked.body), {"ids": {"values": doubtful}})
-    (answer,) = finder.ask([{**body, "size": len(doubtful), "_source": False}])
+    body = requests.with_filter(requests.matching(plan.body), {"ids": {"values": unknown}})
+    (answer,) = finder.ask([{**body, "size": len(unknown), "_source": False}])
     matching = {hit["_id"] for hit in answer["hits"]["hits"]}
     return [
         replace(hit, matched=hit.id in matching) if hit.matched is None else hit for hit in hits
     ]
 
 
-def _told_updates(finder: Asking, hits: Sequence[StoryHit]) -> list[StoryHit]:
-    """The evidence is in the source; where the caller did not want that, it is fetched."""
+def _add_updates(finder: ClusterSearch, hits: Sequence[StoryHit]) -> list[StoryHit]:
+    """Fetch the evidence of updates whose source the caller did not ask for."""
     wanted = [hit.id for hit in hits if hit.role == "update" and hit.update is None]
     if not wanted:
         return list(hits)
@@ -176,7 +170,9 @@ def _told_updates(finder: Asking, hits: Sequence[StoryHit]) -> list[StoryHit]:
     ]
 
 
-def hit_of(finder: Asking, hit: JSON, words: str | None, copies: int | None = None) -> StoryHit:
+def hit_of(
+    finder: ClusterSearch, hit: JSON, words: str | None, copies: int | None = None
+) -> StoryHit:
     source = hit.get("_source") or {}
     dedup = source.get("dedup") or {}
     role = dedup.get("role") or _first(hit.get("fields", {}).get("dedup.role")) or "unprocessed"
@@ -185,7 +181,7 @@ def hit_of(finder: Asking, hit: JSON, words: str | None, copies: int | None = No
         group=group_of(hit, "group"),
         story=group_of(hit, "story"),
         role=role,
-        read=lambda: bodies.document_from(hit["_id"], source, finder.names),
+        read=lambda: document_requests.document_from(hit["_id"], source, finder.names),
         score=hit.get("_score"),
         copies=copies,
         update=update_of(dedup) if role == "update" else None,
@@ -195,9 +191,9 @@ def hit_of(finder: Asking, hit: JSON, words: str | None, copies: int | None = No
 
 
 def group_of(hit: JSON, by: By) -> str | None:
-    """The group or story of a hit, from its source, else from the fields asked for beside it."""
+    """The group or story of a hit, from its source, else from its doc values."""
     dedup = (hit.get("_source") or {}).get("dedup")
-    # A dict, as JSON gives it: asking for any mapping costs more than all the rest here.
+    # `dict`, as JSON gives it: `Mapping` costs more here than all the rest.
     if isinstance(dedup, dict) and (value := dedup.get(by)) is not None:
         return str(value)
     return _first(hit.get("fields", {}).get(f"dedup.{by}"))
@@ -206,7 +202,7 @@ def group_of(hit: JSON, by: By) -> str | None:
 def _copies(
     answers: Sequence[JSON], groups: Sequence[str | None], bounds: Bounds | None
 ) -> list[int]:
-    """Of each hit how many further articles match."""
+    """For each hit the number of further articles that match."""
     if not answers:
         return [0] * len(groups)
     if bounds is not None:
@@ -220,10 +216,9 @@ def _first(values: Any) -> str | None:
     return str(values[0]) if values else None
 
 
-def ungrouped_in(counted: JSON | None) -> int:
-    if counted is None:
-        return 0
-    return int(counted.get("aggregations", {}).get("ungrouped", {}).get("doc_count", 0))
+def ungrouped_in(count: JSON | None) -> int:
+    """How many articles of a count have no group."""
+    return int((count or {}).get("aggregations", {}).get("ungrouped", {}).get("doc_count", 0))
 
 
 def update_of(dedup: Mapping[str, Any]) -> Update | None:

@@ -1,4 +1,4 @@
-"""Two ranked lists into one, as the engine would have ranked them together."""
+"""Merges two ranked lists of hits as the engine would have ranked them together."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from esdedup.model import JSON
 
 
-def merged(first: Sequence[JSON], second: Sequence[JSON], sort: Sequence[Any]) -> list[JSON]:
-    """Hits of both by their sort values; texts compare by code point, as in UTF-8."""
+def merge_hits(first: Sequence[JSON], second: Sequence[JSON], sort: Sequence[Any]) -> list[JSON]:
+    """All hits by their sort values; texts compare by code point, as in UTF-8."""
     descending = [_is_descending(entry) for entry in sort]
     missing_first = [_is_missing_first(entry) for entry in sort]
 

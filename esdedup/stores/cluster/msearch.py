@@ -1,13 +1,13 @@
-"""How a cluster is asked: many searches in a request, or all hits of one, page by page."""
+"""Sends searches to a cluster: many in one request, or all hits of one, page by page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
+from esdedup.model.batching import batched
 from esdedup.stores.cluster.connection import (
     ClusterRefused,
     Connection,
@@ -16,8 +16,6 @@ from esdedup.stores.cluster.connection import (
     path_of,
 )
 from esdedup.stores.cluster.search_requests import IN_ORDER, without_cut_ties
-
-_T = TypeVar("_T")
 
 # From 20 searches a request on the time per search stays flat; 50 to 100 is the best.
 _SEARCHES = 100
@@ -28,7 +26,7 @@ _PASSING = (429, 500, 502, 503, 504)
 
 @dataclass(slots=True)
 class Searches:
-    """Searches of one index, alias or pattern: never a partial answer."""
+    """Sends searches of one index, alias or pattern. A partial answer is an error."""
 
     _connection: Connection
     target: Target
@@ -36,13 +34,13 @@ class Searches:
     preference: dict[str, str] = field(default_factory=dict)
 
     def many(self, searches: Sequence[JSON], preference: str | None = None) -> Iterator[JSON]:
-        """Answers in the order of the searches; those of one preference meet the same copies of
-        the shards, where not all of them can be asked."""
+        """Answers in the order of the searches. Searches of one preference go to the same copies of
+        the shards, unless the index prescribes the primaries."""
         if len(searches) == 1:
             yield self.one(searches[0], preference)
             return
         given = {"preference": preference} if preference and not self.preference else {}
-        for part in chunks(searches, _SEARCHES):
+        for part in batched(searches, _SEARCHES):
             lines: list[JSON] = []
             for body in part:
                 # By default a dead shard only shortens the answer, and a copy becomes an original.
@@ -53,12 +51,14 @@ class Searches:
             )
             for one in answer["responses"]:
                 if "error" in one:
-                    raise self._failed(one)
+                    raise self._error_of(one)
                 yield one
 
     def one(self, search: JSON, preference: str | None = None) -> JSON:
-        """Without the envelope of many, which costs the server a quarter more. A search of a point
-        in time names no index."""
+        """One answer. The envelope of `many` would cost the server a quarter more.
+
+        A search of a point in time names no index.
+        """
         params: JSON = {"allow_partial_search_results": "false"}
         path = "/_search"
         if "pit" not in search:
@@ -68,7 +68,7 @@ class Searches:
         answer: JSON = self._connection.send("POST", path, params=params, body=search)
         return answer
 
-    def _failed(self, answer: JSON) -> StoreError:
+    def _error_of(self, answer: JSON) -> StoreError:
         status = answer.get("status", 500)
         if status == 403:
             return PrivilegeMissing(status, answer, "search", self.target)
@@ -113,7 +113,7 @@ class Searches:
             self.close_pit(pit)
 
     def page(self, search: JSON) -> JSON:
-        """Of a point in time, which ends with its server or with one of its indices."""
+        """One page of a point in time, which ends with its server or with one of its indices."""
         try:
             return self.one(search)
         except ClusterRefused as refusal:
@@ -127,21 +127,18 @@ class Searches:
     def open_pit(self) -> str:
         if self._connection.product == "elasticsearch":
             path, name = path_of(self.target.index, "_pit"), "id"
+            partial = "allow_partial_search_results"
         else:
             path, name = path_of(self.target.index, "_search", "point_in_time"), "pit_id"
+            partial = "allow_partial_pit_creation"
         # By default a dead shard is left out in silence.
-        partial = (
-            "allow_partial_search_results"
-            if self._connection.product == "elasticsearch"
-            else ("allow_partial_pit_creation")
-        )
         params = {"keep_alive": "2m", partial: "false", **self.preference}
         return str(self._connection.send("POST", path, params=params)[name])
 
     def close_pit(self, pit: str) -> None:
-        """One that is gone already is as good: Elasticsearch answers 404.
+        """Close a point in time; one that is gone already (404) is no error.
 
-        Who stops reading half-way may close the store first: then it ends by its time.
+        After the store was closed it expires by itself.
         """
         if self._connection.is_closed:
             return
@@ -157,8 +154,3 @@ class Searches:
     def count(self, query: JSON) -> int:
         (answer,) = self.many([{"size": 0, "query": query, "track_total_hits": True}])
         return int(answer["hits"]["total"]["value"])
-
-
-def chunks(values: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]

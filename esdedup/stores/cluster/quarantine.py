@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from esdedup.errors import StoreError
 from esdedup.model import JSON, MAX_ID_BYTES, Document, Failure, iso
 from esdedup.stores.cluster import bulk
-from esdedup.stores.cluster import requests as bodies
 from esdedup.stores.cluster.bulk import Action
-from esdedup.stores.cluster.connection import ClusterRefused, Connection, path_of
-
-_PAGE = 1_000
+from esdedup.stores.cluster.connection import Connection, path_of
+from esdedup.stores.cluster.msearch import Searches
+from esdedup.stores.cluster.requests import mapping as mapping_requests
 
 
 @dataclass(slots=True)
-class Quarantine:
-    """Entries by the id of what failed; the index is made with the first."""
+class ClusterQuarantine:
+    """Implements the `Quarantine` port: entries by the id of what failed.
+
+    The index is created with the first entry.
+    """
 
     connection: Connection
     index: str
-    _exists: bool | None = None  # not asked yet
+    _exists: bool | None = None  # None: not known yet
 
     def add(self, failures: Sequence[Failure]) -> None:
         if not failures:
             return
-        self._make()
+        if not self._exists:
+            self.connection.create_index(
+                self.index, {"mappings": mapping_requests.quarantine_mapping()}
+            )
+            self._exists = True
         now = iso(datetime.now(UTC))
         actions = [
             Action.of(
@@ -44,54 +50,24 @@ class Quarantine:
             raise StoreError(f"{self.index}: cannot keep {id_}: {reason}")
 
     def entries(self) -> list[Failure]:
-        """All of them, the oldest first."""
-        sources: list[JSON] = []
-        body: JSON = {"size": _PAGE, "sort": [{"at": "asc"}, {"_doc": "asc"}]}
-        try:
-            self.connection.send("POST", path_of(self.index, "_refresh"))
-            while True:
-                answer = self.connection.send("POST", path_of(self.index, "_search"), body=body)
-                hits = answer["hits"]["hits"]
-                sources += (hit["_source"] for hit in hits)
-                if len(hits) < _PAGE:
-                    break
-                body["search_after"] = hits[-1]["sort"]
-        except ClusterRefused as refusal:
-            if refusal.status != 404:
-                raise
-        return [_failure(source) for source in sources]
+        """All of them, the oldest first, from one point in time."""
+        if self.connection.send_or_none("POST", path_of(self.index, "_refresh")) is None:
+            return []
+        searches = Searches(self.connection, replace(self.connection.target, index=self.index))
+        return [_failure(hit["_source"]) for hit in searches.scan({"sort": [{"at": "asc"}]})]
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Deleting blindly is cheap, asking for each batch is not; nearly always there is none."""
+        """Delete without looking first: a delete is cheap, and a search for every batch is not."""
         wanted = list(ids)
         if self._exists is None:
-            self._exists = self._is_there()
+            mapping = self.connection.send_or_none("GET", path_of(self.index, "_mapping"))
+            self._exists = mapping is not None
         if wanted and self._exists:
             actions = [
                 Action.of(id_, {"delete": {"_index": self.index, "_id": _entry_id(id_)}})
                 for id_ in wanted
             ]
             bulk.write(self.connection, actions)
-
-    def _make(self) -> None:
-        if self._exists:
-            return
-        body = {"mappings": bodies.quarantine_mapping()}
-        try:
-            self.connection.send("PUT", path_of(self.index), body=body)
-        except ClusterRefused as refusal:
-            if refusal.type != "resource_already_exists_exception":
-                raise
-        self._exists = True
-
-    def _is_there(self) -> bool:
-        try:
-            self.connection.send("GET", path_of(self.index, "_mapping"))
-        except ClusterRefused as refusal:
-            if refusal.status == 404:
-                return False
-            raise
-        return True
 
 
 def _failure(source: JSON) -> Failure:

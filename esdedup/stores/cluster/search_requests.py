@@ -23,8 +23,8 @@ STATED_PRECISION = (
 FACET_PRECISION = 3_000
 COMPOSITE_PAGE = 10_000
 _LINK_FIELDS = ("dedup.group", "dedup.story", "dedup.role")
-_GROUPED: JSON = {"exists": {"field": "dedup.group"}}
-UNGROUPED: JSON = {"bool": {"must_not": [_GROUPED]}}
+GROUPED: JSON = {"exists": {"field": "dedup.group"}}
+UNGROUPED: JSON = {"bool": {"must_not": [GROUPED]}}
 # Clauses that pick their k nearest before anything is folded: k copies of one story fill them.
 _VECTORS = ("knn", "neural")
 
@@ -32,8 +32,8 @@ _VECTORS = ("knn", "neural")
 # --- reading a body -------------------------------------------------------------------------------
 
 
-def checked(body: object) -> JSON:
-    """The body as a dict of its own; what is wrong with it is said before a server is asked."""
+def check_body(body: object) -> JSON:
+    """A copy of the body; raises QueryError for mistakes that need no server to be found."""
     if not isinstance(body, Mapping):
         raise QueryError(
             f"a search body is a JSON object with `query` in it, not {type(body).__name__}"
@@ -67,7 +67,7 @@ def _kind(value: object) -> str:
 
 
 def why_not_collapsible(body: JSON, product: str) -> str | None:
-    """Why this search cannot be folded by `collapse`; None where it can."""
+    """Why this search cannot be folded by `collapse`; None if it can."""
     if "search_after" in body:
         return "search_after works with collapse only when sorting by the group"
     if "rescore" in body and product == "opensearch":
@@ -178,15 +178,15 @@ def _and_filter(spec: Any, clause: JSON) -> Any:
 
 
 def with_links(body: JSON) -> JSON:
-    """Where the caller does not want the whole source, our fields are asked for beside it."""
+    """Add our fields as doc values if the caller does not want the whole source."""
     if "_source" not in body and "stored_fields" not in body:
         return body
     return {**body, "docvalue_fields": [*body.get("docvalue_fields", []), *_LINK_FIELDS]}
 
 
-def ordered(body: JSON) -> JSON:
-    """With ties broken by values that are the same on every copy of a shard, or a page could
-    repeat what another one has."""
+def with_tie_breakers(body: JSON) -> JSON:
+    """Break ties by values that are the same on every copy of a shard. Otherwise a page could
+    repeat a hit of another one."""
     if "rescore" in body or "retriever" in body or "rank" in body:
         return body  # these do not go with a sort
     if len(body.get("search_after", ())) == len(sort_of(body)):
@@ -214,7 +214,7 @@ def _ties() -> list[JSON]:
     ]
 
 
-def paged(body: JSON, *, size: int, offset: int, counted_apart: bool) -> JSON:
+def with_page(body: JSON, *, size: int, offset: int, counted_apart: bool) -> JSON:
     if size + offset > DEEPEST:
         raise QueryError(
             f"results {offset} to {offset + size} lie deeper than {DEEPEST:,}, where both engines "
@@ -226,7 +226,7 @@ def paged(body: JSON, *, size: int, offset: int, counted_apart: bool) -> JSON:
     return out
 
 
-def collapsed(body: JSON, by: By, inner_hits: Mapping[str, Any] | None = None) -> JSON:
+def with_collapse(body: JSON, by: By, inner_hits: Mapping[str, Any] | None = None) -> JSON:
     collapse: JSON = {"field": f"dedup.{by}"}
     if inner_hits is not None:
         collapse["inner_hits"] = {"name": "copies", **inner_hits}
@@ -237,7 +237,7 @@ def collapsed(body: JSON, by: By, inner_hits: Mapping[str, Any] | None = None) -
 
 
 def matching(body: JSON) -> JSON:
-    """All that matches, as a query alone: what counts are taken over."""
+    """The query alone, without paging and highlighting: what counts are taken over."""
     query = body.get("query", {"match_all": {}})
     if "post_filter" in body:
         query = {"bool": {"must": [query], "filter": [body["post_filter"]]}}
@@ -249,9 +249,8 @@ def matching(body: JSON) -> JSON:
 
 
 def story_count(body: JSON, by: By) -> JSON:
-    """The dear part of a folded search, so an entry of its own: with size 0 both engines keep
-    the answer, and later pages have it for nothing. Counting a number costs half of counting
-    texts."""
+    """The expensive part of a folded search, so an entry of its own: with size 0 both engines cache
+    the answer, and later pages cost nothing. Counting numbers costs half of counting texts."""
     field = "dedup.gid" if by == "group" else "dedup.story"
     return {
         **matching(body),
@@ -401,12 +400,12 @@ def without_cut_ties(hits: Sequence[JSON]) -> list[JSON]:
 
 
 def moment_of(hit: JSON, body: JSON) -> int:
-    """Of a hit of a deep search: the first sort value after those asked for."""
+    """The moment of a hit of a deep search: the first sort value after those of the caller."""
     return int(hit["sort"][len(sort_of(body))])
 
 
 def best_of(deep_body: JSON, groups: Sequence[str], by: By) -> JSON:
-    """Of each of these groups the member that comes first, under the same order."""
+    """For each of these groups the member that comes first in the same order."""
     kept = {k: v for k, v in deep_body.items() if k not in ("search_after", "highlight", "aggs")}
     body = with_filter(kept, {"terms": {f"dedup.{by}": list(groups)}})
-    return collapsed({**body, "size": len(groups), "_source": False}, by)
+    return with_collapse({**body, "size": len(groups), "_source": False}, by)

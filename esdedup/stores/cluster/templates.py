@@ -1,6 +1,6 @@
 """Templates, roles, and the comparison of what a cluster has with what it should have.
 
-Everything is computed from `bodies`; `mappings/` holds the same for the default settings.
+Everything is computed from `requests.mapping`; `mappings/` holds the same for the default settings.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from esdedup.errors import StoreError, StoreMissing, StoreUnprepared
 from esdedup.model import JSON
 from esdedup.model.queries import By
 from esdedup.settings import Settings
-from esdedup.stores.cluster import requests as bodies
 from esdedup.stores.cluster.connection import ClusterRefused, Connection, Product, path_of
+from esdedup.stores.cluster.requests import mapping as mapping_requests
 from esdedup.stores.cluster.search_requests import canonical_filter
 
 DEFAULT_NAME = "esdedup"
@@ -30,7 +30,7 @@ def patterns(index: str) -> list[str]:
 
 
 def component(settings: Settings) -> JSON:
-    return bodies.component_template(settings)
+    return mapping_requests.component_template(settings)
 
 
 def index(
@@ -40,7 +40,7 @@ def index(
     name: str = DEFAULT_NAME,
     product: Product = "elasticsearch",
 ) -> JSON:
-    return bodies.index_template(
+    return mapping_requests.index_template(
         settings, patterns=patterns(store), component=name, product=product
     )
 
@@ -50,7 +50,7 @@ def index(
 
 def state_index(store: str) -> str:
     """Where the progress of `backfill` is kept: like the quarantine, no pattern matches it."""
-    return bodies.quarantine_index(store).replace("quarantine", "state", 1)
+    return mapping_requests.quarantine_index(store).replace("quarantine", "state", 1)
 
 
 def _names(store: str) -> list[str]:
@@ -58,8 +58,8 @@ def _names(store: str) -> list[str]:
     (`news-2`, a store of its own)."""
     sides = [
         state_index(store),
-        bodies.quarantine_index(store),
-        bodies.corrections_index(store),
+        mapping_requests.quarantine_index(store),
+        mapping_requests.corrections_index(store),
     ]
     of_all = [f"esdedup-{kind}-{name}" for kind in _SIDES for name in patterns(store)]
     return list(dict.fromkeys([*patterns(store), *sides, *of_all]))
@@ -171,7 +171,7 @@ def put_alias(
     connection: Connection, store: str, alias: str, by: By = "group", *, remove: bool = False
 ) -> list[str]:
     """Install or remove the alias on every index behind the store's name; returns them."""
-    indices = _prepared(connection, store, remove=remove)
+    indices = _prepared_indices(connection, store, remove=remove)
     if alias in indices or alias == store:
         raise StoreError(f"{alias} is the name of the index itself; choose another for the alias")
     try:
@@ -216,25 +216,21 @@ def put_pipeline(connection: Connection, name: str, body: JSON | None) -> None:
     if body is not None:
         connection.send("PUT", path, body=body)
         return
-    try:
-        connection.send("DELETE", path)
-    except ClusterRefused as refusal:
-        if refusal.status != 404:
-            raise
-        raise StoreError(f"there is no search pipeline {name}") from refusal
+    if connection.send_or_none("DELETE", path) is None:
+        raise StoreError(f"there is no search pipeline {name}")
 
 
 def set_default_pipeline(connection: Connection, store: str, name: str | None) -> list[str]:
     """Make it the one that searches of the store's indices take by themselves; None: none."""
-    indices = _prepared(connection, store, remove=name is None)
+    indices = _prepared_indices(connection, store, remove=name is None)
     body = {"index.search.default_pipeline": name or "_none"}
     connection.send("PUT", path_of(",".join(indices), "_settings"), body=body)
     return indices
 
 
-def _prepared(connection: Connection, store: str, *, remove: bool) -> list[str]:
+def _prepared_indices(connection: Connection, store: str, *, remove: bool) -> list[str]:
     """The indices behind a name; without our fields a filter on them would hide nothing."""
-    mappings = mappings_of(connection, store)
+    mappings = connection.mappings(store)
     if not mappings:
         raise StoreMissing(f"there is no index {store}; `esdedup index` makes one")
     bare = [
@@ -252,12 +248,6 @@ def _prepared(connection: Connection, store: str, *, remove: bool) -> list[str]:
 # --- comparing ---------------------------------------------------------------------------------
 
 
-def mappings_of(connection: Connection, store: str) -> dict[str, JSON]:
-    """Concrete index -> mapping; empty where nothing has that name."""
-    answer = _get(connection, path_of(store, "_mapping")) or {}
-    return {index: entry.get("mappings", {}) for index, entry in answer.items()}
-
-
 def differences(
     connection: Connection, settings: Settings, *, store: str, name: str = DEFAULT_NAME
 ) -> list[str]:
@@ -271,15 +261,15 @@ def differences(
         f"index template {name}: {line}"
         for line in changes(wanted, _template(connection, "index", name))
     ]
-    for concrete, mapping in mappings_of(connection, store).items():
+    for concrete, mapping in connection.mappings(store).items():
         found += [f"index {concrete}: {line}" for line in mapping_changes(mapping, settings)]
     return found
 
 
 def mapping_changes(mapping: JSON, settings: Settings) -> list[str]:
     """Our part of an index's mapping against the right one; the user's fields are the user's."""
-    meta = bodies.meta(settings)
-    wanted = {"_meta": meta, "properties": bodies.properties()}
+    meta = mapping_requests.meta(settings)
+    wanted = {"_meta": meta, "properties": mapping_requests.properties()}
     have: JSON = {
         "_meta": {k: v for k, v in mapping.get("_meta", {}).items() if k in meta},
         "properties": {
@@ -293,22 +283,22 @@ def mapping_changes(mapping: JSON, settings: Settings) -> list[str]:
 
 
 def changes(wanted: Any, have: Any) -> list[str]:
-    """Both normalised, then compared leaf by leaf."""
+    """Normalise both, then compare them leaf by leaf."""
     if have is None:
         return ["is not there"]
-    return list(_changes("", normalised(wanted), normalised(have)))
+    return list(_changes("", normalise(wanted), normalise(have)))
 
 
-def normalised(value: Any) -> Any:
-    """As both engines give it back: texts for numbers and switches, no defaults, no dates."""
+def normalise(value: Any) -> Any:
+    """The value as both engines return it: texts for numbers and booleans, no defaults."""
     if isinstance(value, Mapping):
         return {
-            key: normalised(inner)
+            key: normalise(inner)
             for key, inner in value.items()
             if key not in _STAMPS and not _is_default(key, inner, value)
         }
     if isinstance(value, list | tuple):
-        return [normalised(inner) for inner in value]
+        return [normalise(inner) for inner in value]
     if isinstance(value, bool):
         return str(value).lower()
     return str(value)
@@ -339,22 +329,12 @@ def _short(value: Any) -> str:
 
 
 def _template(connection: Connection, kind: str, name: str) -> JSON | None:
-    answer = _get(connection, path_of(f"_{kind}_template", name))
+    answer = connection.send_or_none("GET", path_of(f"_{kind}_template", name))
     for entry in (answer or {}).get(f"{kind}_templates", ()):
         if entry["name"] == name:
             found: JSON = entry[f"{kind}_template"]
             return found
     return None
-
-
-def _get(connection: Connection, path: str) -> JSON | None:
-    try:
-        answer: JSON = connection.send("GET", path)
-    except ClusterRefused as refusal:
-        if refusal.status == 404:
-            return None
-        raise
-    return answer
 
 
 def refuse_files(url: str) -> None:

@@ -17,10 +17,10 @@ NAMES: Mapping[Product, str] = {"elasticsearch": "Elasticsearch", "opensearch": 
 
 
 def check_version(connection: Connection) -> str | None:
-    """The version of the server; UnsupportedVersion where it is too old.
+    """The version of the server; raises UnsupportedVersion if it is too old.
 
-    None where it cannot be told: the user may not ask (`mappings/roles` grants it), or it is a
-    serverless one, whose number says nothing.
+    None if it is not known: the user may not read it (`mappings/roles` grants that), or the
+    deployment is serverless and its number means nothing.
     """
     number = _number(connection)
     parts = re.match(r"(\d+)\.(\d+)", number or "")
@@ -29,12 +29,12 @@ def check_version(connection: Connection) -> str | None:
     if (int(parts[1]), int(parts[2])) < OLDEST[connection.product]:
         raise UnsupportedVersion(
             f"{connection.target.shown} is {NAMES[connection.product]} {number}; esdedup works "
-            f"with {supported()}: upgrade the server"
+            f"with {describe_supported()}: upgrade the server"
         )
     return number
 
 
-def supported() -> str:
+def describe_supported() -> str:
     return " and ".join(
         f"{NAMES[product]} {major}.{minor} or later" for product, (major, minor) in OLDEST.items()
     )

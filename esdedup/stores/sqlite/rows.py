@@ -9,11 +9,11 @@ import sqlite3
 import struct
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from esdedup.errors import DocumentError
-from esdedup.features.numbers import WrittenNumbers, written
+from esdedup.features.numbers import WrittenNumbers, encode_numbers
 from esdedup.model import (
     Candidate,
     Decision,
@@ -21,19 +21,15 @@ from esdedup.model import (
     Evidence,
     Link,
     Signature,
+    drop_deep_fields,
     pack,
     parse_time,
     place_of,
     rank_of,
     time_of,
     unpack,
-    without_deep,
 )
-from esdedup.stores import KEPT_EVIDENCE, Record
-
-_T = TypeVar("_T")
-# SQLite's default limit of parameters was 999 for long.
-_MANY = 500
+from esdedup.stores.ports import MAX_STORED_EVIDENCE, Record
 
 _SKETCH = re.compile("(?:s[0-9]{2}:[0-9a-f]{12})+")
 _LENGTH = 16  # of such a key
@@ -58,10 +54,10 @@ def key_numbers(keys: Sequence[str]) -> Sequence[int]:
     if len(joined) == _LENGTH * len(keys) and _SKETCH.fullmatch(joined):
         digits = bytes.fromhex(joined.replace("s", "0").replace(":", "0"))
         return struct.unpack(f">{len(keys)}q", digits)
-    return [key_numbers([k])[0] if _SKETCH.fullmatch(k) else _hashed(k) for k in keys]
+    return [key_numbers([k])[0] if _SKETCH.fullmatch(k) else _hash(k) for k in keys]
 
 
-def _hashed(key: str) -> int:
+def _hash(key: str) -> int:
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return -1 - (int.from_bytes(digest, "little") >> 1)
 
@@ -90,11 +86,11 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
         pack(signature.shingles),
         signature.words,
         signature.exact,
-        written(signature.numbers),
+        encode_numbers(signature.numbers),
         signature.lang,
         now := clock(),
         now,  # the first version: another one than that of a row this one replaces
-        json.dumps(dict(signature.kept)) if signature.kept else None,
+        json.dumps(dict(signature.query_seed)) if signature.query_seed else None,
         record.decision.branch,
         rank_of(record.order[0]),
     )
@@ -110,7 +106,7 @@ def _extra_column(document: Document) -> str:
 
 
 def decision_columns(decision: Decision) -> tuple[Any, ...]:
-    evidence = [e.to_json() for e in decision.evidence[:KEPT_EVIDENCE]]
+    evidence = [e.to_json() for e in decision.evidence[:MAX_STORED_EVIDENCE]]
     return (
         decision.role,
         decision.group,
@@ -134,7 +130,7 @@ def document_from(columns: Sequence[Any]) -> Document:
         source=source,
         lang=lang,
         published=parse_time(published),
-        extra=without_deep(json.loads(extra)) if extra else {},
+        extra=drop_deep_fields(json.loads(extra)) if extra else {},
     )
 
 
@@ -169,7 +165,7 @@ def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
         exact=row["exact"],
         numbers=WrittenNumbers(row["numbers"]),
         lang=row["signed_lang"],
-        kept=json.loads(row["kept"]) if row["kept"] else {},
+        query_seed=json.loads(row["kept"]) if row["kept"] else {},
     )
 
 
@@ -185,18 +181,13 @@ def candidate_from(
     )
 
 
-def frozen(document: Document | None) -> bytes | None:
+def pack_document(document: Document | None) -> bytes | None:
     return zlib.compress(json.dumps(document.to_json()).encode()) if document else None
 
 
-def thawed(blob: bytes | None) -> Document | None:
+def unpack_document(blob: bytes | None) -> Document | None:
     return Document.from_json(json.loads(zlib.decompress(blob))) if blob else None
 
 
 def marks(values: Sequence[Any] | dict[Any, Any]) -> str:
     return ", ".join("?" * len(values))
-
-
-def chunks(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    for start in range(0, len(values), _MANY):
-        yield values[start : start + _MANY]

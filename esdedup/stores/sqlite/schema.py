@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -135,12 +137,12 @@ def check_ours(db: sqlite3.Connection, path: str, mode: Mode) -> None:
         _check_not_newer(db, path)
 
 
-def _applied(db: sqlite3.Connection) -> set[str]:
+def _applied_migrations(db: sqlite3.Connection) -> set[str]:
     return {name for (name,) in db.execute("SELECT name FROM migrations")}
 
 
 def is_older(db: sqlite3.Connection) -> bool:
-    return not _applied(db) >= {name for name, _ in MIGRATIONS}
+    return not _applied_migrations(db) >= {name for name, _ in MIGRATIONS}
 
 
 def is_writable(path: str) -> bool:
@@ -157,7 +159,7 @@ def check_can_be_brought_up_to_date(path: str) -> None:
 
 
 def _check_not_newer(db: sqlite3.Connection, path: str) -> None:
-    unknown = _applied(db) - {name for name, _ in MIGRATIONS}
+    unknown = _applied_migrations(db) - {name for name, _ in MIGRATIONS}
     if unknown:
         raise StoreError(
             f"{path} was written by a newer esdedup (migration "
@@ -190,12 +192,46 @@ def _switch_to_wal(db: sqlite3.Connection) -> None:
             return
 
 
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing; nested use joins the outer one. Ctrl-C inside rolls back."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        _roll_back(db)
+        raise
+
+
+@contextmanager
+def reading(db: sqlite3.Connection) -> Iterator[None]:
+    """Several statements read one state; inside a transaction, that of the transaction."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        _roll_back(db)
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    """SQLite ends the transaction by itself on some errors, a full disk among them."""
+    if db.in_transaction:
+        db.execute("ROLLBACK")
+
+
 def migrate(db: sqlite3.Connection) -> None:
     """All that was not applied yet; inside a transaction."""
     db.create_function("key_number", 1, lambda key: key_numbers([key])[0], deterministic=True)
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     db.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, at INTEGER)")
-    applied = _applied(db)
+    applied = _applied_migrations(db)
     for name, script in MIGRATIONS:
         if name not in applied:
             for statement in script.split(";\n"):
@@ -204,7 +240,7 @@ def migrate(db: sqlite3.Connection) -> None:
             db.execute("INSERT INTO migrations VALUES (?, ?)", (name, clock()))
 
 
-def translated(error: sqlite3.Error, path: str) -> StoreError:
+def translate_error(error: sqlite3.Error, path: str) -> StoreError:
     text = str(error)
     if "full" in text:
         return StoreUnavailable(

@@ -1,17 +1,17 @@
-"""Searches of the embedded store, folded: all counts exact, in SQL."""
+"""Folded searches of the embedded store, in SQL. All counts are exact."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from esdedup.errors import QueryError
 from esdedup.model import microseconds
-from esdedup.model.queries import By, Mode, Options, Query
+from esdedup.model.batching import batched
+from esdedup.model.queries import By, Mode, Query, SearchOptions
 from esdedup.model.results import (
     Bucket,
     Facet,
@@ -23,12 +23,16 @@ from esdedup.model.results import (
     Total,
     Update,
 )
-from esdedup.stores import Record
+from esdedup.stores.ports import Record
+from esdedup.stores.sqlite.database import Database
+from esdedup.stores.sqlite.documents import SQLiteDocuments
+from esdedup.stores.sqlite.rows import marks
+from esdedup.stores.sqlite.topics import find_by_words
+from esdedup.stores.topical import TopicQuery
 from esdedup.text.fulltext import match_expression, snippet
 
 _SIZE = 10
 _MANY_SECTIONS = 20
-_MANY = 500  # parameters of a statement
 _COLUMNS = ("id", "title", "url", "source", "lang", "role", "group", "story")
 _COLUMN_OF = {"group": 'd."group"', "story": "d.story"}
 _NOT_CANONICAL = {"group": "('duplicate')", "story": "('duplicate', 'update')"}
@@ -49,19 +53,14 @@ class Statement:
 
 
 class SQLiteSearch:
-    """Folded searches of one file."""
+    """Implements the `SearchIndex` port."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        errors: Callable[[], AbstractContextManager[None]],
-        records: Callable[[Sequence[str]], dict[str, Record]],
-    ) -> None:
-        self._db = db
-        self._errors = errors
-        self._records = records
+    def __init__(self, database: Database, documents: SQLiteDocuments) -> None:
+        self._db = database.db
+        self._errors = database.errors
+        self._records = documents.get
 
-    def search(self, query: Query | Mapping[str, Any], options: Options) -> StoryPage:
+    def search(self, query: Query | Mapping[str, Any], options: SearchOptions) -> StoryPage:
         query, mode = _query(query), _mode(options)
         size = _SIZE if options.size is None else options.size
         offset = options.offset or 0
@@ -70,7 +69,7 @@ class SQLiteSearch:
             return StoryPage((), Total(0, 0), mode, options.by, offset)
         with self._errors():
             total = self._total(query, options, mode)
-            rows = self._ranked(statement, size, offset)
+            rows = self._rank(statement, size, offset)
         hits = self._hits(rows, statement, query, options)
         if mode != "collapse":
             hits = [replace(hit, copies=None) for hit in hits]
@@ -79,7 +78,9 @@ class SQLiteSearch:
             return self._with_only_copies(page, query, options, size)
         return page
 
-    def pages(self, query: Query | Mapping[str, Any], options: Options) -> Iterator[StoryPage]:
+    def pages(
+        self, query: Query | Mapping[str, Any], options: SearchOptions
+    ) -> Iterator[StoryPage]:
         """All pages of one state: the ids are read first, so that later writes change nothing."""
         query, mode = _query(query), _mode(options)
         size = _SIZE if options.size is None else max(1, options.size)
@@ -88,14 +89,14 @@ class SQLiteSearch:
         if statement is not None:
             with self._errors():
                 total = self._total(query, options, mode)
-                rows = self._ranked(statement, -1, 0)
+                rows = self._rank(statement, -1, 0)
         for start in range(0, max(1, len(rows)), size):
             part = rows[start : start + size]
             hits = self._hits(part, statement, query, options) if statement else []
             yield StoryPage(tuple(hits), total, mode, options.by, start)
 
     def deep(
-        self, query: Query | Mapping[str, Any], options: Options, cursor: str | None
+        self, query: Query | Mapping[str, Any], options: SearchOptions, cursor: str | None
     ) -> StoryPage:
         """A cursor is an offset here: nothing is too deep for it."""
         try:
@@ -109,8 +110,8 @@ class SQLiteSearch:
 
     # --- statements ------------------------------------------------------------------------------
 
-    def _statement(self, query: Query, options: Options, mode: Mode) -> Statement | None:
-        """None where the words hold no word."""
+    def _statement(self, query: Query, options: SearchOptions, mode: Mode) -> Statement | None:
+        """The statement of a search; None if the words hold no word."""
         tables, rank, where = "documents d", "0.0", ["1"]
         parameters: list[Any] = []
         if query.words is not None:
@@ -132,7 +133,7 @@ class SQLiteSearch:
         if query.until is not None:
             where.append("d.moment < ?")
             parameters.append(microseconds(query.until))
-        keys, key_parameters, order = _sorting(query)
+        keys, key_parameters, order = _sort_clauses(query)
         column = _COLUMN_OF[options.by] if mode == "collapse" else "d.id"
         selected = ", ".join(f"{key} AS k{place}" for place, key in enumerate(keys))
         found = f"""found AS (
@@ -145,13 +146,13 @@ class SQLiteSearch:
             f"WITH {found}, {episodes}", (*key_parameters, *parameters), ", ".join(order)
         )
 
-    def _total(self, query: Query, options: Options, mode: Mode) -> Total:
+    def _total(self, query: Query, options: SearchOptions, mode: Mode) -> Total:
         """Articles are all that match, however few of them a mode shows."""
         if options.total == "none":
             return Total(None, None, exact=False, precision="not counted")
         statement = self._statement(query, options, "collapse" if mode == "canonical" else mode)
         assert statement is not None
-        # One look at the matches: told apart by group, and under a window by episode as well.
+        # One pass over the matches: a story is a group, and under a window an episode of it.
         episode = " || '/' || episode" if options.window is not None else ""
         stories = (
             f"sum(role NOT IN {_NOT_CANONICAL[options.by]})"
@@ -163,7 +164,7 @@ class SQLiteSearch:
         ).fetchone()
         return Total(row[1] or 0, row[0])
 
-    def _ranked(self, statement: Statement, size: int, offset: int) -> list[sqlite3.Row]:
+    def _rank(self, statement: Statement, size: int, offset: int) -> list[sqlite3.Row]:
         return self._db.execute(
             f"""{statement.sql}, ranked AS (
                     SELECT *, row_number() OVER (
@@ -178,11 +179,15 @@ class SQLiteSearch:
     # --- hits ------------------------------------------------------------------------------------
 
     def _hits(
-        self, rows: Sequence[sqlite3.Row], statement: Statement, query: Query, options: Options
+        self,
+        rows: Sequence[sqlite3.Row],
+        statement: Statement,
+        query: Query,
+        options: SearchOptions,
     ) -> list[StoryHit]:
-        shown = {row["id"]: self._shown(row, options) for row in rows}
+        shown = {row["id"]: self._find_shown(row, options) for row in rows}
         different = [id_ for own, id_ in shown.items() if id_ != own]
-        matching = self._matching(statement, different)
+        matching = self._find_matching(statement, different)
         records = self._records(list(dict.fromkeys(shown.values())))
         hits = []
         for row in rows:
@@ -196,7 +201,7 @@ class SQLiteSearch:
             hits.append(hit)
         return hits
 
-    def _shown(self, row: sqlite3.Row, options: Options) -> str:
+    def _find_shown(self, row: sqlite3.Row, options: SearchOptions) -> str:
         if options.show == "best" or options.mode == "all":
             return str(row["id"])
         order, parameters = _SHOWN.get(options.show, ""), []
@@ -214,20 +219,19 @@ class SQLiteSearch:
             ).fetchone()
         return str(id_)
 
-    def _matching(self, statement: Statement, ids: Sequence[str]) -> set[str]:
+    def _find_matching(self, statement: Statement, ids: Sequence[str]) -> set[str]:
         found: set[str] = set()
-        for start in range(0, len(ids), _MANY):
-            part = ids[start : start + _MANY]
+        for part in batched(ids):
             with self._errors():
                 rows = self._db.execute(
-                    f"{statement.sql} SELECT id FROM matched WHERE id IN ({_marks(part)})",
+                    f"{statement.sql} SELECT id FROM matched WHERE id IN ({marks(part)})",
                     (*statement.parameters, *part),
                 )
                 found |= {id_ for (id_,) in rows}
         return found
 
     def _with_only_copies(
-        self, page: StoryPage, query: Query, options: Options, size: int
+        self, page: StoryPage, query: Query, options: SearchOptions, size: int
     ) -> StoryPage:
         """Stories of which only a copy matches, shown by their original."""
         folded = replace(options, mode="collapse", window=None, show="best")
@@ -279,7 +283,11 @@ class SQLiteSearch:
         return Members(tuple(_member(records[id_]) for id_ in ids if id_ in records), total)
 
     def facets(
-        self, query: Query | Mapping[str, Any], fields: Sequence[str], options: Options, size: int
+        self,
+        query: Query | Mapping[str, Any],
+        fields: Sequence[str],
+        options: SearchOptions,
+        size: int,
     ) -> tuple[Facet, ...]:
         query, mode = _query(query), _mode(options)
         # Stories are counted as the mode shows them, articles always as they are.
@@ -314,7 +322,7 @@ class SQLiteSearch:
         """Newest originals and updates of each category; copies that trickle in move nothing."""
         wanted = list(categories)
         if not wanted:
-            options = Options(mode="canonical")
+            options = SearchOptions(mode="canonical")
             (facet,) = self.facets(Query(), [category], options, _MANY_SECTIONS)
             wanted = [bucket.value for bucket in facet.buckets if bucket.stories]
         sections = []
@@ -337,6 +345,21 @@ class SQLiteSearch:
             sections.append(Section(value, hits))
         return tuple(sections)
 
+    # --- groups, topics --------------------------------------------------------------------------
+
+    def groups(self, *, smallest: int = 2, size: int = 50) -> list[tuple[str, int]]:
+        with self._errors():
+            rows = self._db.execute(
+                """SELECT "group", count(*) AS n FROM documents GROUP BY "group"
+                   HAVING n >= ? ORDER BY n DESC, min(moment) LIMIT ?""",
+                (smallest, size),
+            )
+            return [(row["group"], row["n"]) for row in rows]
+
+    def find_by_words(self, query: TopicQuery) -> list[Record]:
+        with self._errors():
+            return find_by_words(self._db, query)
+
 
 def _query(query: Query | Mapping[str, Any]) -> Query:
     if isinstance(query, Query):
@@ -347,7 +370,7 @@ def _query(query: Query | Mapping[str, Any]) -> Query:
     )
 
 
-def _mode(options: Options) -> Mode:
+def _mode(options: SearchOptions) -> Mode:
     if options.inner_hits is not None:
         raise QueryError("inner_hits are for Elasticsearch and OpenSearch; ask for `copies`")
     return "collapse" if options.mode == "auto" else options.mode
@@ -373,7 +396,7 @@ def _episodes(column: str, window: int) -> str:
         matched AS (SELECT found.*, episode, first, last FROM found JOIN bounded USING (seq))"""
 
 
-def _sorting(query: Query) -> tuple[list[str], list[Any], list[str]]:
+def _sort_clauses(query: Query) -> tuple[list[str], list[Any], list[str]]:
     """Keys to select, their parameters, and the order over them; missing values come last."""
     keys: list[str] = []
     parameters: list[Any] = []
@@ -401,10 +424,10 @@ def _value(name: str) -> tuple[str, list[Any]]:
 def _filter(name: str, values: Sequence[str]) -> tuple[str, list[Any]]:
     """A field of the article itself, or of what came with it, a list of values included."""
     if name in _COLUMNS:
-        return f'd."{name}" IN ({_marks(values)})', list(values)
+        return f'd."{name}" IN ({marks(values)})', list(values)
     return (
         "EXISTS (SELECT 1 FROM json_each(d.extra, ?) e WHERE CAST(e.value AS TEXT) IN "
-        f"({_marks(values)}))",
+        f"({marks(values)}))",
         [_path(name), *values],
     )
 
@@ -419,10 +442,6 @@ def _path(name: str) -> str:
     if '"' in name or "\0" in name or not name:
         raise QueryError(f"{name!r} is no name of a field")
     return "$" + "".join(f'."{part}"' for part in name.split("."))
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def _hit(record: Record, score: float | None, words: str | None) -> StoryHit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from esdedup.stories.events.detector import Detector, replay
-from esdedup.stories.events.items import Change, Event, Item
+from esdedup.stories.events.detector import EventDetector, replay
+from esdedup.stories.events.items import Event, EventChange, EventItem
 
-__all__ = ["Change", "Detector", "Event", "Item", "replay"]
+__all__ = ["Event", "EventChange", "EventDetector", "EventItem", "replay"]

@@ -1,4 +1,4 @@
-"""The articles of a window, to be asked who is similar to one: by topic, or by simhash.
+"""Indexes that find the similar articles of a window: by topic, or by simhash.
 
 All sums are of whole numbers, so that the answer does not depend on how a stream was cut into
 batches. Slots are the numbers by which the detector knows its articles.
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from esdedup.methods import simhash
 from esdedup.settings import Settings
-from esdedup.stories.events.items import Item
+from esdedup.stories.events.items import EventItem
 from esdedup.text.hashing import Hashes
 
 Slots = NDArray[np.int64]
 Products = NDArray[np.float64]  # whole numbers, all of them: their sums are exact
 
-# Weights of a topic as whole numbers: a cosine is a sum of products over this squared.
+# Weights of a vector as whole numbers: a cosine is a sum of products over this squared.
 _SCALE = 1 << 12
-# Scores in the making, of some articles with all of the window: 2 MB, as a cache holds them.
+# Scores of some articles with the whole window: 2 MB, which fits in a processor cache.
 _CELLS = 1 << 18
 # Products held at a time: 8 bytes each, a few arrays of them.
 _MANY = 1 << 20
@@ -32,11 +32,11 @@ _MANY = 1 << 20
 _SEGMENTS = 6
 
 
-class Index(Protocol):
-    def add(self, first: int, items: Sequence[Item]) -> None:
-        """Articles under the slots first, first + 1, …"""
+class SimilarityIndex(Protocol):
+    def add(self, first: int, items: Sequence[EventItem]) -> None:
+        """Index articles under the slots first, first + 1, …"""
 
-    def similar(self, items: Sequence[Item]) -> list[Slots]:
+    def find_similar(self, items: Sequence[EventItem]) -> Iterator[Slots]:
         """For each article the slots of all that are similar, itself among them perhaps."""
 
     def keep(self, slots: Slots) -> None:
@@ -45,14 +45,14 @@ class Index(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """Terms in rising order, each with the slot it stands for and its weight there."""
+    """Terms in rising order, each with the slot of an article and its weight there."""
 
     terms: Hashes
     slots: Slots
     weights: Products
 
     @classmethod
-    def sorted(cls, terms: Hashes, slots: Slots, weights: Products) -> _Segment:
+    def from_unsorted(cls, terms: Hashes, slots: Slots, weights: Products) -> _Segment:
         order = np.argsort(terms, kind="stable")
         return cls(terms[order], slots[order], weights[order])
 
@@ -65,30 +65,28 @@ class ByTopic:
         self._segments: list[_Segment] = []
         self._size = 0
 
-    def add(self, first: int, items: Sequence[Item]) -> None:
-        self._segments.append(_Segment.sorted(*_triples(items, first)))
+    def add(self, first: int, items: Sequence[EventItem]) -> None:
+        self._segments.append(_Segment.from_unsorted(*_flatten(items, first)))
         self._size = first + len(items)
         if len(self._segments) > _SEGMENTS:
             # Like sizes together: an article is moved about as often as the window doubles.
             self._segments.sort(key=lambda s: -len(s.terms))
             tail = self._segments[_SEGMENTS // 2 :]
-            self._segments[_SEGMENTS // 2 :] = [_merged(tail)]
+            self._segments[_SEGMENTS // 2 :] = [_merge(tail)]
 
-    def similar(self, items: Sequence[Item]) -> list[Slots]:
-        out: list[Slots] = []
+    def find_similar(self, items: Sequence[EventItem]) -> Iterator[Slots]:
         at_once = max(1, _CELLS // max(1, self._size))
         for start in range(0, len(items), at_once):
-            out += self._similar(items[start : start + at_once])
-        return out
+            yield from self._score_all(items[start : start + at_once])
 
-    def _similar(self, items: Sequence[Item]) -> list[Slots]:
-        terms, rows, weights = _triples(items, 0)
+    def _score_all(self, items: Sequence[EventItem]) -> list[Slots]:
+        terms, rows, weights = _flatten(items, 0)
         rows *= self._size
         scores = np.zeros(len(items) * self._size)
         for segment in self._segments:
             low = np.searchsorted(segment.terms, terms, "left")
             counts = np.searchsorted(segment.terms, terms, "right") - low
-            for met in _parts(np.flatnonzero(counts), counts):
+            for met in _split_by_size(np.flatnonzero(counts), counts):
                 times = counts[met]
                 before = np.cumsum(times) - times
                 places = np.arange(int(times.sum())) + np.repeat(low[met] - before, times)
@@ -102,15 +100,15 @@ class ByTopic:
     def keep(self, slots: Slots) -> None:
         new = np.full(self._size, -1, np.int64)
         new[slots] = np.arange(len(slots))
-        whole = _merged(self._segments)
+        whole = _merge(self._segments)
         stays = new[whole.slots] >= 0 if len(whole.slots) else np.zeros(0, np.bool_)
         left = _Segment(whole.terms[stays], new[whole.slots[stays]], whole.weights[stays])
         self._segments = [left] if len(left.terms) else []
         self._size = len(slots)
 
 
-def _parts(met: Slots, counts: Slots) -> Iterator[Slots]:
-    """Terms that occur, as many at a time as may be multiplied out; a hot one by itself."""
+def _split_by_size(met: Slots, counts: Slots) -> Iterator[Slots]:
+    """Terms that occur, in parts of at most `_MANY` products; an over-frequent term by itself."""
     ends = np.cumsum(counts[met])
     start = 0
     while start < len(met):
@@ -120,7 +118,7 @@ def _parts(met: Slots, counts: Slots) -> Iterator[Slots]:
         start = stop
 
 
-def _triples(items: Sequence[Item], first: int) -> tuple[Hashes, Slots, Products]:
+def _flatten(items: Sequence[EventItem], first: int) -> tuple[Hashes, Slots, Products]:
     sizes = [len(item.topic.terms) for item in items]
     slots = np.repeat(np.arange(first, first + len(items)), sizes)
     if not len(slots):
@@ -130,10 +128,10 @@ def _triples(items: Sequence[Item], first: int) -> tuple[Hashes, Slots, Products
     return terms, slots, np.rint(weights.astype(np.float64) * _SCALE)
 
 
-def _merged(segments: Sequence[_Segment]) -> _Segment:
+def _merge(segments: Sequence[_Segment]) -> _Segment:
     if not segments:
-        return _Segment.sorted(*_triples([], 0))
-    return _Segment.sorted(
+        return _Segment.from_unsorted(*_flatten([], 0))
+    return _Segment.from_unsorted(
         np.concatenate([s.terms for s in segments]),
         np.concatenate([s.slots for s in segments]),
         np.concatenate([s.weights for s in segments]),
@@ -141,34 +139,31 @@ def _merged(segments: Sequence[_Segment]) -> _Segment:
 
 
 class BySimhash:
-    """All fingerprints of the window: every one is compared, so that no plan of blocks misses any.
+    """All fingerprints of the window. Each is compared: a plan of blocks would miss some.
 
-    Ten thousand cost some 20 microseconds.
+    Ten thousand take some 20 microseconds.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._is_similar = np.array(
-            [simhash.similar(distance, settings) for distance in range(simhash.BITS + 1)]
+            [simhash.is_similar(distance, settings) for distance in range(simhash.BITS + 1)]
         )
         self._values = np.zeros(0, np.uint64)
         self._signed = np.zeros(0, np.bool_)
 
-    def add(self, first: int, items: Sequence[Item]) -> None:
+    def add(self, first: int, items: Sequence[EventItem]) -> None:
         values = np.array([item.fingerprint or 0 for item in items], np.uint64)
         signed = np.array([item.fingerprint is not None for item in items], np.bool_)
         self._values = np.concatenate([self._values[:first], values])
         self._signed = np.concatenate([self._signed[:first], signed])
 
-    def similar(self, items: Sequence[Item]) -> list[Slots]:
-        nobody = np.zeros(0, np.int64)
-        out = []
+    def find_similar(self, items: Sequence[EventItem]) -> Iterator[Slots]:
         for item in items:
             if item.fingerprint is None:
-                out.append(nobody)
+                yield np.zeros(0, np.int64)
                 continue
-            distances = _bits(self._values ^ np.uint64(item.fingerprint))
-            out.append(np.flatnonzero(self._is_similar[distances] & self._signed))
-        return out
+            distances = _count_bits(self._values ^ np.uint64(item.fingerprint))
+            yield np.flatnonzero(self._is_similar[distances] & self._signed)
 
     def keep(self, slots: Slots) -> None:
         self._values, self._signed = self._values[slots], self._signed[slots]
@@ -178,11 +173,11 @@ class BySimhash:
 _BITS_SET = np.array([number.bit_count() for number in range(1 << 16)], np.uint8)
 
 
-def _bits(values: Hashes) -> NDArray[np.int64]:
+def _count_bits(values: Hashes) -> NDArray[np.int64]:
     parts = values.view(np.uint16).reshape(-1, 4)
     counts: NDArray[np.int64] = _BITS_SET[parts].sum(axis=1, dtype=np.int64)
     return counts
 
 
-def index_for(settings: Settings) -> Index:
+def make_index(settings: Settings) -> SimilarityIndex:
     return BySimhash(settings) if settings.event_count == "items" else ByTopic(settings)

@@ -1,19 +1,21 @@
-"""What detection reads of an article, and what it tells of an event."""
+"""The input of event detection, articles, and its output: events and their changes."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Annotated, Literal
 
-from esdedup.model import JSON, NO_TOPIC, Topic, iso
+from esdedup.model import NO_TERMS, TermVector
+from esdedup.model.json_form import JsonField, Result, iso
 
 ChangeKind = Literal["opened", "grown", "merged", "renamed", "ended", "withdrawn"]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class EventItem:
     """One article of the stream. `time` is event time in microseconds since 1970.
 
     A copy has its `group`'s id, which is not its own, and neither topic nor fingerprint.
@@ -24,7 +26,7 @@ class Item:
     group: str
     story: str
     source: str
-    topic: Topic = NO_TOPIC
+    topic: TermVector = NO_TERMS
     fingerprint: int | None = None
 
     @property
@@ -33,65 +35,65 @@ class Item:
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """What another version of it may change."""
+        """What may change when the article is stored again."""
         return self.group, self.story, self.time
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Many articles about one thing within a few hours, as known at the moment."""
-
-    id: str
-    first_seen: int
-    detected: int  # when the article came that made it an event
-    last_seen: int
-    articles: int
-    stories: int
-    sources: Mapping[str, int]
-    hours: Mapping[int, int]  # size over time: hour since 1970 -> articles
-    representative: str
-    members: tuple[str, ...] = ()
-    ended: bool = False
-
-    def to_json(self) -> JSON:
-        return {
-            "id": self.id,
-            "first_seen": moment(self.first_seen),
-            "detected": moment(self.detected),
-            "last_seen": moment(self.last_seen),
-            "articles": self.articles,
-            "stories": self.stories,
-            "sources": dict(self.sources),
-            "size": [[moment(h * HOUR), n] for h, n in self.hours.items()],
-            "representative": self.representative,
-            "ended": self.ended,
-            **({"members": list(self.members)} if self.members else {}),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What became of an event; `into` is the one it is part of now, or its new id."""
-
-    kind: ChangeKind
-    event: Event
-    into: str | None = None
-
-    def to_json(self) -> JSON:
-        return {
-            "change": self.kind,
-            **({"into": self.into} if self.into else {}),
-            "event": self.event.to_json(),
-        }
-
-
 HOUR = 3_600_000_000
+NEVER = 1 << 62
+# Of a copy, which represents nothing.
+NO_DEGREE = -1
+# Of an article in no event.
+NO_EVENT = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def moment_of(microseconds: int) -> datetime:
+def datetime_of(microseconds: int) -> datetime:
     return _EPOCH + timedelta(microseconds=microseconds)
 
 
-def moment(microseconds: int) -> str:
-    return iso(moment_of(microseconds))
+def _format_time(microseconds: int) -> str:
+    return iso(datetime_of(microseconds))
+
+
+def number_of(text: str) -> int:
+    """63 bits of a hash of a text."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def _sizes_by_hour(hours: Mapping[int, int]) -> list[tuple[str, int]]:
+    return [(_format_time(hour * HOUR), articles) for hour, articles in hours.items()]
+
+
+_Time = Annotated[int, JsonField(convert=_format_time)]
+
+
+@dataclass(frozen=True, slots=True)
+class Event(Result):
+    """Many articles about one thing within a few hours, as known at the moment."""
+
+    id: str
+    first_seen: _Time
+    detected: _Time  # when the article came that made it an event
+    last_seen: _Time
+    articles: int
+    stories: int
+    sources: Mapping[str, int]
+    # Size over time: hour since 1970 -> articles.
+    hours: Annotated[
+        Mapping[int, int],
+        JsonField("size", convert=_sizes_by_hour, description="[hour, articles] of each hour."),
+    ]
+    representative: str
+    members: Annotated[tuple[str, ...], JsonField(omit_empty=True)] = ()
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EventChange(Result):
+    """What became of an event; `into` is the one it is part of now, or its new id."""
+
+    kind: Annotated[ChangeKind, JsonField("change")]
+    event: Event
+    into: Annotated[str | None, JsonField(omit_empty=True)] = None

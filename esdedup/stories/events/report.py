@@ -3,131 +3,97 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
 
-from esdedup.features.topics import named
-from esdedup.model import JSON, Document, iso
-from esdedup.settings import Settings
+from esdedup.features.topics import vector_and_words
+from esdedup.model import Document
+from esdedup.model.batching import batched
+from esdedup.model.json_form import JsonField, Result
+from esdedup.model.results import MentionedDocument
 from esdedup.stores import Record, Store
+from esdedup.stories.articles import entities_of
 from esdedup.stories.events.items import Event
-from esdedup.stories.similar import entities_of
 
-# Articles read for terms and names of an event: more tell nothing new.
+# Articles read for the terms and names of an event: more add nothing new.
 _READ = 60
 _TOP = 10
-_MANY = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Telling:
+class ReportedArticle(Result):
     """One article of an event, with how many copies of it there are."""
 
-    document: Document
+    document: MentionedDocument
     role: str
     copies: int
 
-    def to_json(self) -> JSON:
-        document = self.document
-        return {
-            "id": document.id,
-            "title": document.title,
-            "source": document.source,
-            "url": document.url,
-            "published": iso(document.published) if document.published else None,
-            "role": self.role,
-            "copies": self.copies,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class SubStory:
+class SubStory(Result):
     """A story of the event: its first article and the updates of it, each with its copies."""
 
     story: str
-    tellings: tuple[Telling, ...]
+    tellings: tuple[ReportedArticle, ...]
     articles: int
 
-    def to_json(self) -> JSON:
-        return {
-            "story": self.story,
-            "articles": self.articles,
-            "tellings": [telling.to_json() for telling in self.tellings],
-        }
+
+def _title(representative: Document | None) -> str:
+    return representative.title if representative else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Result):
     """An event with its representative article, names, terms and stories, the largest first."""
 
-    event: Event
-    representative: Document | None
-    entities: tuple[tuple[str, int], ...]
-    terms: tuple[tuple[str, int], ...]
-    stories: tuple[SubStory, ...] = ()
-
-    def to_json(self) -> JSON:
-        shown = self.representative
-        return {
-            **self.event.to_json(),
-            "title": shown.title if shown else "",
-            "entities": [list(pair) for pair in self.entities],
-            "terms": [list(pair) for pair in self.terms],
-            **({"sub_stories": [s.to_json() for s in self.stories]} if self.stories else {}),
-        }
+    event: Annotated[Event, JsonField(flat=True)]
+    representative: Annotated[Document | None, JsonField("title", convert=_title)]
+    entities: Annotated[
+        tuple[tuple[str, int], ...], JsonField(description="[name, articles], most first.")
+    ]
+    terms: Annotated[
+        tuple[tuple[str, int], ...], JsonField(description="[word, articles], most first.")
+    ]
+    stories: Annotated[tuple[SubStory, ...], JsonField("sub_stories", omit_empty=True)] = ()
 
 
 def report(event: Event, store: Store, *, stories: bool = False) -> Report:
-    """What the store says of an event; with `stories`, all of its articles."""
-    wanted = event.members if stories else _spread(event.members, event.representative)
+    """The report on an event of a store; with `stories`, all of its articles."""
+    wanted = event.members if stories else _sample_evenly(event.members, event.representative)
     records: dict[str, Record] = {}
-    for start in range(0, len(wanted), _MANY):
-        records |= store.get_many(wanted[start : start + _MANY])
+    for ids in batched(wanted):
+        records |= store.documents.get(ids)
     leaders = [r for r in records.values() if r.decision.link.canonical]
     read = sorted(leaders, key=lambda r: r.order)[:_READ]
     shown = records.get(event.representative)
     return Report(
         event,
         shown.document if shown else None,
-        _entities(read),
-        _terms(read, store.settings),
-        _stories(records) if stories else (),
+        _most_frequent(entities_of(r.document) for r in read),
+        _most_frequent(vector_and_words(r.document, store.settings)[1] for r in read),
+        _group_by_story(records) if stories else (),
     )
 
 
-def _spread(ids: Sequence[str], also: str) -> list[str]:
+def _sample_evenly(ids: Sequence[str], also: str) -> list[str]:
     """Some of many, evenly over time."""
     step = max(1, len(ids) // _READ)
     return list(dict.fromkeys([also, *ids[::step]]))[: _READ + 1]
 
 
-def _entities(records: Sequence[Record]) -> tuple[tuple[str, int], ...]:
-    """Names by the number of articles that have them."""
-    counts: Counter[str] = Counter()
-    written: dict[str, str] = {}
-    for record in records:
-        for key, name in entities_of(record.document).items():
-            counts[key] += 1
-            written.setdefault(key, name)
-    return _top(counts, written)
-
-
-def _terms(records: Sequence[Record], settings: Settings) -> tuple[tuple[str, int], ...]:
-    counts: Counter[str] = Counter()
-    written: dict[str, str] = {}
-    for record in records:
-        for term, word in named(record.document, settings).items():
-            counts[str(term)] += 1
-            written.setdefault(str(term), word)
-    return _top(counts, written)
-
-
-def _top(counts: Mapping[str, int], written: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+def _most_frequent(names: Iterable[Mapping[Any, str]]) -> tuple[tuple[str, int], ...]:
+    """Names with the number of articles that have them, each as the first article writes it."""
+    counts: Counter[Any] = Counter()
+    written: dict[Any, str] = {}
+    for own in names:
+        counts.update(own.keys())
+        written = {**own, **written}
     ranked = sorted(counts, key=lambda key: (-counts[key], written[key]))
     return tuple((written[key], counts[key]) for key in ranked[:_TOP])
 
 
-def _stories(records: Mapping[str, Record]) -> tuple[SubStory, ...]:
+def _group_by_story(records: Mapping[str, Record]) -> tuple[SubStory, ...]:
     by_story: dict[str, list[Record]] = {}
     for record in sorted(records.values(), key=lambda r: r.order):
         by_story.setdefault(record.decision.story, []).append(record)
@@ -138,5 +104,7 @@ def _stories(records: Mapping[str, Record]) -> tuple[SubStory, ...]:
 def _sub_story(story: str, records: Sequence[Record]) -> SubStory:
     groups = Counter(r.decision.group for r in records)
     leaders = [r for r in records if r.decision.link.canonical]
-    tellings = [Telling(r.document, r.decision.role, groups[r.decision.group] - 1) for r in leaders]
+    tellings = [
+        ReportedArticle(r.document, r.decision.role, groups[r.decision.group] - 1) for r in leaders
+    ]
     return SubStory(story, tuple(tellings), len(records))

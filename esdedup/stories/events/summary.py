@@ -1,4 +1,4 @@
-"""An event in numbers: what its articles that left the window count, and those still in it."""
+"""The counts of an event: of its articles that left the window, and of those still in it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from esdedup.stories.events.items import HOUR, Event, Item
-from esdedup.stories.events.nodes import NEVER, NONE, number_of
+from esdedup.stories.events.items import HOUR, NEVER, NO_DEGREE, Event, EventItem
 
 Core = tuple[int, int, str]  # time, tie, id: an order
 
@@ -21,11 +20,11 @@ class Summary:
     anchor: Core | None = None  # the first core of those that left the window
     sources: Counter[str] = field(default_factory=Counter)
     hours: Counter[int] = field(default_factory=Counter)
-    stories: set[int] = field(default_factory=set)
+    stories: set[str] = field(default_factory=set)
     articles: int = 0
     first: int = NEVER
     last: int = -NEVER
-    best: tuple[int, int, str] = (NONE, 0, "")  # degree, the earlier the better, id
+    best: tuple[int, int, str] = (NO_DEGREE, 0, "")  # degree, the earlier the better, id
     members: list[tuple[int, str]] = field(default_factory=list)
 
     @property
@@ -37,14 +36,14 @@ class Summary:
     def is_anchored(self) -> bool:
         return self.anchor is not None
 
-    def anchored(self, core: Core) -> None:
+    def anchor_at(self, core: Core) -> None:
         self.anchor = min(self.anchor or core, core)
 
-    def take(self, other: Summary) -> None:
-        """The other event turned out to be this one."""
+    def merge(self, other: Summary) -> None:
+        """Add the counts of an event that turned out to be this one."""
         self.first_core = min(self.first_core, other.first_core)
         if other.anchor is not None:
-            self.anchored(other.anchor)
+            self.anchor_at(other.anchor)
         self.sources += other.sources
         self.hours += other.hours
         self.stories |= other.stories
@@ -53,26 +52,26 @@ class Summary:
         self.best = max(self.best, other.best)
         self.members += other.members
 
-    def count(self, item: Item, degree: int, *, keep: bool) -> None:
+    def add(self, item: EventItem, degree: int, *, keep: bool) -> None:
         """An article of it; a copy has no degree, and represents nothing."""
         self.sources[item.source] += 1
         self.hours[item.time // HOUR] += 1
-        self.stories.add(number_of(item.story))
+        self.stories.add(item.story)
         self.articles += 1
         self.first, self.last = min(self.first, item.time), max(self.last, item.time)
-        if degree != NONE:
+        if degree != NO_DEGREE:
             self.best = max(self.best, (degree, -item.time, item.id))
         if keep:
             self.members.append((item.time, item.id))
 
-    def event(
-        self, held: Iterable[tuple[Item, int]], *, ended: bool = False, keep: bool = True
+    def to_event(
+        self, held: Iterable[tuple[EventItem, int]], *, ended: bool = False, keep: bool = True
     ) -> Event:
         """With its articles that are still in the window."""
         whole = Summary(self.first_core)
-        whole.take(self)
+        whole.merge(self)
         for item, degree in held:
-            whole.count(item, degree, keep=keep)
+            whole.add(item, degree, keep=keep)
         sources = sorted(whole.sources.items(), key=lambda s: (-s[1], s[0]))
         return Event(
             id=self.id,

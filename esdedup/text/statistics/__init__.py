@@ -21,16 +21,11 @@ def statistics_of(settings: Settings) -> Statistics | None:
     """The statistics that keys depend on, read once a process; none where they depend on none."""
     if not settings.uses_words:
         return None
-    return _checked(settings.words_file, settings.words_version, settings.phrase_words)
-
-
-def check(settings: Settings) -> None:
-    """Raise now what signing would raise with every document."""
-    statistics_of(settings)
+    return _read_checked(settings.words_file, settings.words_version, settings.phrase_words)
 
 
 @lru_cache(maxsize=2)
-def _checked(file: str, version: str, phrase_words: int) -> Statistics:
+def _read_checked(file: str, version: str, phrase_words: int) -> Statistics:
     from esdedup.text.statistics.file import read
 
     if not version:

@@ -1,8 +1,8 @@
-"""What is known of a corpus: in how many of its documents words and phrases are, and where.
+"""Statistics of a corpus: how many documents have a word or a phrase, and on which sites.
 
     words     per language, by stem: exact, twelve bytes for each distinct stem
-    phrases   per language: a count-min sketch; beside it a sample counted exactly, which tells the
-              percentiles, and how wrong the sketch really is
+    phrases   per language: a count-min sketch; beside it a sample counted exactly, which gives the
+              percentiles and the error of the sketch
     sites     phrases on the pages of one source: two sketches, one of pages and one of stories
 
 Two statistics add up to those of both corpora together.
@@ -28,10 +28,10 @@ from esdedup.text.statistics.countmin import (
     Shape,
     add_bits,
     add_counts,
+    add_tables,
     bits_set,
     estimates,
     shape_of,
-    summed,
 )
 from esdedup.text.words import RAREST, name_hash
 
@@ -47,7 +47,7 @@ _STORY_SHIFT = np.uint64(64 - 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class DocumentWords:
     """What one document adds: distinct stems and phrases, in its language, on its site."""
 
     lang: str
@@ -65,11 +65,11 @@ class LanguageCounts:
     words: int = 0
     stems: Exact = field(default_factory=Exact.empty)
 
-    def merged(self, other: LanguageCounts) -> LanguageCounts:
+    def merge(self, other: LanguageCounts) -> LanguageCounts:
         return LanguageCounts(
             self.documents + other.documents,
             self.words + other.words,
-            self.stems.merged(other.stems),
+            self.stems.merge(other.stems),
         )
 
     @cached_property
@@ -119,8 +119,8 @@ class Statistics:
         """Documents times their distinct phrases: what the error of the sketch is a share of."""
         return int(self.phrases[0].sum(dtype=np.uint64))
 
-    def known(self, lang: str) -> LanguageCounts | None:
-        """The counts of a language; none where there are too few documents of it."""
+    def counts_in(self, lang: str) -> LanguageCounts | None:
+        """The counts of a language; None if it has too few documents."""
         counts = self.languages.get(lang)
         return counts if counts and counts.documents >= LEAST_DOCUMENTS else None
 
@@ -156,7 +156,7 @@ class Statistics:
         return int(repeated[rank - 1]) if rank else 1
 
     def errors(self) -> JSON:
-        """How wrong the sketch is about the phrases that were counted exactly."""
+        """The error of the sketch, measured on the phrases that were counted exactly."""
         if not len(self.sample.keys):
             return {"sampled": 0}
         over = estimates(self.phrases, self.sample.keys) - self.sample.counts
@@ -167,7 +167,7 @@ class Statistics:
             "largest_of_99_percent": int(np.quantile(over, 0.99, method="higher")),
         }
 
-    def merged(self, other: Statistics) -> Statistics:
+    def merge(self, other: Statistics) -> Statistics:
         """Of both corpora; a document that is in both counts twice."""
         self._check_alike(other)
         sites = dict(self.sites)
@@ -178,13 +178,13 @@ class Statistics:
         return Statistics(
             self.phrase_words,
             {
-                code: self.languages.get(code, none).merged(other.languages.get(code, none))
+                code: self.languages.get(code, none).merge(other.languages.get(code, none))
                 for code in codes
             },
-            summed(self.phrases, other.phrases),
-            self.sample.merged(other.sample),
+            add_tables(self.phrases, other.phrases),
+            self.sample.merge(other.sample),
             dict(sorted(sites.items())),
-            summed(self.site_pages, other.site_pages),
+            add_tables(self.site_pages, other.site_pages),
             self.site_stories | other.site_stories,
         )
 
@@ -200,20 +200,20 @@ class Statistics:
             )
 
 
-class Counter:
+class StatisticsBuilder:
     """Counts documents into statistics, some at a time."""
 
     def __init__(self, phrase_words: int, shape: Shape, sampled: int = SAMPLED) -> None:
         self._phrase_words = phrase_words
         self._languages: dict[str, tuple[int, int]] = {}
-        self._stems: dict[str, _Growing] = {}
+        self._stems: dict[str, _StemCounter] = {}
         self._phrases = shape.empty()
         self._sample = Exact.empty(sampled)
         self._sites: dict[str, int] = {}
         self._site_pages = shape.for_sites().empty()
         self._site_stories = shape.for_sites().empty()
 
-    def add(self, documents: Sequence[Counted]) -> None:
+    def add(self, documents: Sequence[DocumentWords]) -> None:
         for lang in {document.lang for document in documents}:
             self._add_language(lang, [d for d in documents if d.lang == lang])
         on_sites = [document for document in documents if document.site]
@@ -228,23 +228,23 @@ class Counter:
             add_counts(self._site_pages, np.concatenate(keys))
             add_bits(self._site_stories, np.concatenate(keys), bits)
 
-    def _add_language(self, lang: str, documents: Sequence[Counted]) -> None:
+    def _add_language(self, lang: str, documents: Sequence[DocumentWords]) -> None:
         number, words = self._languages.get(lang, (0, 0))
         self._languages[lang] = (
             number + len(documents),
             words + sum(document.words for document in documents),
         )
         stems = np.concatenate([document.stems for document in documents])
-        self._stems.setdefault(lang, _Growing()).add(stems)
+        self._stems.setdefault(lang, _StemCounter()).add(stems)
         phrases = keys_in_language(np.concatenate([d.phrases for d in documents]), lang)
         add_counts(self._phrases, phrases)
-        self._sample = self._sample.plus(phrases)
+        self._sample = self._sample.add_keys(phrases)
 
     def statistics(self) -> Statistics:
         return Statistics(
             self._phrase_words,
             {
-                code: LanguageCounts(number, words, self._stems[code].counted())
+                code: LanguageCounts(number, words, self._stems[code].count_waiting())
                 for code, (number, words) in sorted(self._languages.items())
             },
             self._phrases,
@@ -255,8 +255,8 @@ class Counter:
         )
 
 
-class _Growing:
-    """Exact counts of a growing set; what is new is sorted in when there is much of it."""
+class _StemCounter:
+    """Exact counts of a growing set; new keys wait and are merged in bulk."""
 
     def __init__(self) -> None:
         self._counted = Exact.empty()
@@ -267,11 +267,11 @@ class _Growing:
         self._waiting.append(keys)
         self._many += len(keys)
         if self._many > max(1 << 20, len(self._counted.keys)):
-            self.counted()
+            self.count_waiting()
 
-    def counted(self) -> Exact:
+    def count_waiting(self) -> Exact:
         if self._waiting:
-            self._counted = self._counted.plus(np.concatenate(self._waiting))
+            self._counted = self._counted.add_keys(np.concatenate(self._waiting))
             self._waiting, self._many = [], 0
         return self._counted
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from esdedup.text.hashing import Hashes, drawn, mix
+from esdedup.text.hashing import Hashes, draw_numbers, mix
 
 Counts = NDArray[np.uint32]
 
@@ -54,7 +54,7 @@ class Shape:
 
     def places(self, keys: Hashes, row: int) -> NDArray[np.int64]:
         """Where a row keeps the keys: the high bits of the key mixed with a number of the row."""
-        salt = drawn(_SEED, "words", self.depth)[row]
+        salt = draw_numbers(_SEED, "words", self.depth)[row]
         return (mix(keys ^ salt) >> np.uint64(65 - self.width.bit_length())).astype(np.int64)
 
 
@@ -77,7 +77,7 @@ def estimates(table: Counts, keys: Hashes) -> NDArray[np.int64]:
     return least
 
 
-def summed(a: Counts, b: Counts) -> Counts:
+def add_tables(a: Counts, b: Counts) -> Counts:
     both: Counts = np.minimum(a.astype(np.uint64) + b, _MOST).astype(np.uint32)
     return both
 
@@ -105,7 +105,7 @@ class Exact:
     """Distinct keys, sorted, and how often each came; with a `limit` only the smallest keys.
 
     A key among the smallest of all is among the smallest of every part that it is in, so that its
-    count is never interrupted: the kept ones are a random sample of the keys, counted exactly.
+    count is never interrupted: the smallest keys are a random sample, counted exactly.
     """
 
     keys: Hashes
@@ -120,14 +120,14 @@ class Exact:
     def is_full(self) -> bool:
         return bool(self.limit) and len(self.keys) == self.limit
 
-    def plus(self, keys: Hashes) -> Exact:
+    def add_keys(self, keys: Hashes) -> Exact:
         """With these keys counted, as often as each is among them."""
         if self.is_full:
             keys = keys[keys <= self.keys[-1]]
         distinct, counts = np.unique(keys, return_counts=True)
-        return self.merged(Exact(distinct, counts.astype(np.uint32), self.limit))
+        return self.merge(Exact(distinct, counts.astype(np.uint32), self.limit))
 
-    def merged(self, other: Exact) -> Exact:
+    def merge(self, other: Exact) -> Exact:
         if not len(other.keys):
             return self
         keys = np.concatenate([self.keys, other.keys])
@@ -139,13 +139,6 @@ class Exact:
         together = np.minimum(np.add.reduceat(counts.astype(np.uint64), places), _MOST)
         end = self.limit or len(places)
         return Exact(keys[places][:end], together.astype(np.uint32)[:end], self.limit)
-
-    def of(self, keys: Hashes) -> NDArray[np.int64]:
-        """The count of each, 0 where it was not seen."""
-        if not len(self.keys):
-            return np.zeros(len(keys), np.int64)
-        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, self.counts[at], 0).astype(np.int64)
 
     def distinct(self) -> float:
         """How many distinct keys there were, from the density of the smallest ones."""

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from esdedup.errors import InputError
-from esdedup.settings.word_file import DESCRIPTION, FORMAT, PROGRAM, Array, broken, open_archive
+from esdedup.settings.word_file import (
+    DESCRIPTION,
+    FORMAT,
+    PROGRAM,
+    Array,
+    damaged_file_error,
+    open_archive,
+)
 from esdedup.text.statistics.corpus import LanguageCounts, Statistics
 from esdedup.text.statistics.countmin import Exact, Shape
 
@@ -22,7 +29,7 @@ _TABLES = ("phrases", "site_pages", "site_stories", "sample_keys", "sample_count
 
 def write(statistics: Statistics, file: str | os.PathLike[str]) -> str:
     """Whole or not at all; returns the version. The same counts give the same version."""
-    description, arrays = _taken_apart(statistics)
+    description, arrays = _to_arrays(statistics)
     version = _version(description, arrays)
     text = json.dumps({**description, "version": version}, sort_keys=True)
     target = Path(file)
@@ -46,15 +53,15 @@ def read(file: str | os.PathLike[str]) -> Statistics:
     description, arrays = open_archive(file, whole=True)
     version = description.pop("version")
     try:
-        statistics = _put_together(description, arrays, version)
+        statistics = _from_arrays(description, arrays, version)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise broken(file, f"{type(error).__name__}: {error}") from error
+        raise damaged_file_error(file, f"{type(error).__name__}: {error}") from error
     if _version(description, arrays) != version:
-        raise broken(file, f"its content is not that of version {version}")
+        raise damaged_file_error(file, f"its content is not that of version {version}")
     return statistics
 
 
-def _taken_apart(statistics: Statistics) -> tuple[dict[str, Any], dict[str, Array]]:
+def _to_arrays(statistics: Statistics) -> tuple[dict[str, Any], dict[str, Array]]:
     description = {
         "program": PROGRAM,
         "format": FORMAT,
@@ -78,7 +85,7 @@ def _taken_apart(statistics: Statistics) -> tuple[dict[str, Any], dict[str, Arra
     return description, {name: _little_endian(array) for name, array in arrays.items()}
 
 
-def _put_together(
+def _from_arrays(
     description: Mapping[str, Any], arrays: Mapping[str, Array], version: str
 ) -> Statistics:
     tables = {name: _native(arrays[name]) for name in _TABLES}

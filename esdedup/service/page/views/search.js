@@ -1,13 +1,12 @@
 // Search with stories folded: one result per story, its copies on demand.
 
-import { ask } from "../api.js";
+import { ask, service } from "../api.js";
 import { empty, h, heading, outside, words } from "../dom.js";
 import { count, number, titleOf } from "../format.js";
 import { go, to } from "../links.js";
 import { changes, line, role, source, time } from "../parts.js";
 import { box } from "../picked.js";
 
-const SIZE = 10;
 const FOLDS = [
   ["story", "Stories"],
   ["group", "Copies only"],
@@ -26,7 +25,8 @@ const SORTS = [
 ];
 
 export async function render(params, signal) {
-  const asked = read(params);
+  const { defaults } = await service(signal);
+  const asked = read(params, defaults);
   const found = await searched(asked, signal);
   const title = asked.q ? `Results for “${asked.q}”` : "Latest stories";
   return h(
@@ -54,12 +54,13 @@ function shownOf(q) {
   return q ? "best" : "earliest";
 }
 
-function read(params) {
+function read(params, defaults) {
   const get = (name) => params.get(name) ?? "";
   const q = get("q");
   return {
     q,
-    fold: get("fold") || "story",
+    defaults,
+    fold: get("fold") || defaults.by,
     sort: get("sort"),
     show: get("show") || shownOf(q),
     since: get("since"),
@@ -102,8 +103,8 @@ function body(asked) {
     mode: asked.fold === "all" ? "all" : "auto",
     by: asked.fold === "group" ? "group" : "story",
     show: asked.fold === "all" ? "best" : asked.show,
-    size: SIZE,
-    offset: (asked.page - 1) * SIZE,
+    size: asked.defaults.size,
+    offset: (asked.page - 1) * asked.defaults.size,
     facets: ["source", "lang"],
   };
 }
@@ -112,7 +113,7 @@ function address(asked, changed) {
   const all = { ...asked, page: 1, ...changed };
   return {
     q: all.q,
-    fold: all.fold === "story" ? "" : all.fold,
+    fold: all.fold === asked.defaults.by ? "" : all.fold,
     sort: all.sort,
     show: all.show === shownOf(asked.q) ? "" : all.show,
     since: all.since,
@@ -330,8 +331,8 @@ async function toggle(button, place, hit, asked) {
 }
 
 function pages(found, asked) {
-  const last = Math.min(Math.ceil((found.total.stories ?? found.total.articles ?? 0) / SIZE), 900);
-  const more = found.hits.length === SIZE && asked.page < last;
+  const last = Math.min(Math.ceil((found.total.stories ?? found.total.articles ?? 0) / asked.defaults.size), 900);
+  const more = found.hits.length === asked.defaults.size && asked.page < last;
   if (asked.page === 1 && !more) return null;
   return h(
     "nav",

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esdedup.features.numbers import NumberContext, written
+from esdedup.features.numbers import NumberContext, encode_numbers
 from esdedup.model import (
     JSON,
     Candidate,
@@ -17,18 +17,18 @@ from esdedup.model import (
     Hashes32,
     Link,
     Signature,
+    drop_deep_fields,
     pack,
     parse_time,
     place_of,
     rank_of,
     time_of,
     unpack,
-    without_deep,
 )
-from esdedup.model.encoding import Ready
+from esdedup.model.encoding import RawJson
 from esdedup.model.methods import METHOD_SPECS, key_fields
 from esdedup.settings import Settings
-from esdedup.stores import KEPT_EVIDENCE, Record
+from esdedup.stores.ports import MAX_STORED_EVIDENCE, Record
 
 
 def source_of(record: Record, now: str) -> JSON:
@@ -46,11 +46,11 @@ def dedup_fields(record: Record, now: str) -> JSON:
     return {
         "format": signature.format,
         **{METHOD_SPECS[m].key_field: list(keys) for m, keys in signature.keys.items()},
-        **({"kept": dict(signature.kept)} if signature.kept else {}),
+        **({"kept": dict(signature.query_seed)} if signature.query_seed else {}),
         "digest": signature.exact,
         "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
         # Of most documents the counts are never read: they came as JSON from where it was signed.
-        "numbers": {"list": Ready(written(signature.numbers))},
+        "numbers": {"list": RawJson(encode_numbers(signature.numbers))},
         "words": signature.words,
         "lang": signature.lang,
         "id": record.document.id,
@@ -80,7 +80,7 @@ def rewritten_fields(record: Record, now: str) -> JSON:
         **place_fields(record),
         "format": signature.format,
         **keys,
-        "kept": dict(signature.kept) or None,
+        "kept": dict(signature.query_seed) or None,
         "at": now,
     }
 
@@ -95,11 +95,11 @@ def link_fields(decision: Decision, now: str) -> JSON:
         "story": link.story,
         "parent": link.parent,
         "canonical": link.canonical,
-        "attracts": link.attracts,
+        "attracts": link.is_representative,
         "score": decision.score,
         "method": decision.method,
         "reason": decision.reason,
-        "evidence": {"list": [e.to_json() for e in decision.evidence[:KEPT_EVIDENCE]]},
+        "evidence": {"list": [e.to_json() for e in decision.evidence[:MAX_STORED_EVIDENCE]]},
         "at": now,
     }
 
@@ -141,7 +141,7 @@ def record_from(
 
 
 def document_from(id_: str, source: Mapping[str, Any], names: Names = NO_NAMES) -> Document:
-    own = without_deep({k: v for k, v in source.items() if k != "dedup"})
+    own = drop_deep_fields({k: v for k, v in source.items() if k != "dedup"})
     for ours, theirs in names.items():
         found = (value for name in theirs if (value := at_path(source, name)) is not None)
         if (value := next(found, None)) is not None:
@@ -149,19 +149,8 @@ def document_from(id_: str, source: Mapping[str, Any], names: Names = NO_NAMES) 
     return Document.from_json({**_usable(own), "id": id_})
 
 
-def read_from(id_: str, source: Mapping[str, Any], names: Names = NO_NAMES) -> Document:
-    """Of `document_from` what a text is read by: half a search's answers need no more."""
-    if names:
-        return document_from(id_, source, names)
-    title, text, url, site, lang = (
-        value if isinstance(value := source.get(name), str) else None
-        for name in ("title", "text", "url", "source", "lang")
-    )
-    return Document(id_, title or "", text or "", url, site, lang)
-
-
 def at_path(source: Mapping[str, Any], path: str) -> Any:
-    """The value under a name, or under a path with dots; None where there is none."""
+    """The value under a name, or under a path with dots; None if there is none."""
     if path in source:
         return source[path]
     head, _, tail = path.partition(".")
@@ -218,7 +207,7 @@ def signature_from(dedup: Mapping[str, Any]) -> Signature:
         exact=dedup["digest"],
         numbers=tuple(NumberContext.from_json(n) for n in dedup["numbers"]["list"]),
         lang=dedup["lang"],
-        kept=dedup.get("kept") or {},
+        query_seed=dedup.get("kept") or {},
     )
 
 

@@ -44,12 +44,12 @@ def properties() -> JSON:
                 # Whether later documents are compared with this one.
                 "attracts": {"type": "boolean"},
                 # The document's own id: ties of the order are broken by it, and `_id` can be
-                # neither sorted by nor asked for by range.
+                # neither sorted nor filtered by range.
                 "id": {"type": "keyword"},
                 # The total order: microseconds of published, else first seen.
                 "moment": {"type": "long"},
-                # Goes before the moment where the keep rule is not that of time, or where a person
-                # said that a document is the original; absent is 0.
+                # Sorts before the moment if the canonical rule is not by time, or if a constraint
+                # pins a document as the original; absent is 0.
                 "rank": {"type": "integer"},
                 "first_seen": {"type": "long", "index": False},
                 # When the link last changed: what `sweep` looks at after a crash.
@@ -98,7 +98,7 @@ def quarantine_index(store: str) -> str:
 
 
 def corrections_index(store: str) -> str:
-    """What people said of the articles of a store, beside it like the quarantine."""
+    """The index of the constraints of a store, beside it like the quarantine."""
     return quarantine_index(store).replace("-quarantine-", "-corrections-", 1)
 
 

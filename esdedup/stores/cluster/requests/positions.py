@@ -7,29 +7,29 @@ from collections.abc import Sequence
 from esdedup.model import JSON, rank_of, time_of
 from esdedup.model.methods import key_fields
 from esdedup.model.queries import By
-from esdedup.stores import Probe
+from esdedup.stores import CandidateQuery
 
-# Documents without a rank stand by their time alone; where nobody has one it is not mapped.
+# Documents without a rank sort by time alone; if none has one, the field is not mapped.
 BY_RANK: JSON = {"dedup.rank": {"order": "asc", "missing": 0, "unmapped_type": "integer"}}
 
 
-def placed(probe: Probe, *, upto: bool, in_order: bool = False) -> list[JSON]:
-    """Up to the probe's place, or from it on, and nearer in time than its window.
+def position_filter(query: CandidateQuery, *, upto: bool, in_order: bool = False) -> list[JSON]:
+    """Up to the query's place, or from it on, and nearer in time than its window.
 
-    Of documents of the same moment all pass, unless the exact order is asked for.
+    Of documents of the same moment all pass, unless `in_order` is set.
     """
-    place, id_ = probe.order
+    place, id_ = query.order
     rank, time = rank_of(place), time_of(place)
-    span = probe.window if upto else probe.reach
+    span = query.window if upto else query.reach
     bounds: dict[str, int] = {"lte" if upto else "gte": time}
-    if span and not probe.ranked:
+    if span and not query.ranked:
         bounds["gte" if upto else "lte"] = time - span if upto else time + span
     here: list[JSON] = [{"range": {"dedup.moment": bounds}}]
     if in_order:
         earlier = {"range": {"dedup.moment": {"lt": time}}}
         here.append(_any(earlier, {"range": {"dedup.id": {"lt": id_}}}))
-    if not probe.ranked:
-        # Nobody has a rank: a probe that has one asks from an end of the line.
+    if not query.ranked:
+        # No stored document has a rank, so a query with one comes before or after all of them.
         return here if not rank else []
     unranked = {"bool": {"must_not": [{"exists": {"field": "dedup.rank"}}]}}
     mine = {"term": {"dedup.rank": rank}} if rank else unranked
@@ -43,19 +43,19 @@ def placed(probe: Probe, *, upto: bool, in_order: bool = False) -> list[JSON]:
     return [_any(*sides), *near]
 
 
-def gathered_moments(probes: Sequence[Probe], *, later: bool) -> list[JSON]:
-    """The widest bounds of several probes; each one's own are looked at when they are counted."""
-    times = [time_of(probe.order[0]) for probe in probes]
-    spans = [probe.reach if later else probe.window for probe in probes]
+def gathered_moments(queries: Sequence[CandidateQuery], *, later: bool) -> list[JSON]:
+    """The widest bounds of several queries; `count_gathered` applies the bounds of each."""
+    times = [time_of(query.order[0]) for query in queries]
+    spans = [query.reach if later else query.window for query in queries]
     bounds: dict[str, int] = {}
     if all(spans):
         bounds = {"gte": min(times) - max(spans), "lte": max(times) + max(spans)}
-    if not any(probe.ranked or rank_of(probe.order[0]) for probe in probes):
+    if not any(query.ranked or rank_of(query.order[0]) for query in queries):
         bounds |= {"gte": min(times)} if later else {"lte": max(times)}
     return [{"range": {"dedup.moment": bounds}}] if bounds else []
 
 
-def aged_query(before: int, leading: By | None, *, keyed: bool) -> JSON:
+def older_query(before: int, leading: By | None, *, keyed: bool) -> JSON:
     """Documents older than that; those that lead a group or a story; those that have keys."""
     filters: list[JSON] = [{"range": {"dedup.moment": {"lt": before}}}]
     if leading == "group":
@@ -68,7 +68,7 @@ def aged_query(before: int, leading: By | None, *, keyed: bool) -> JSON:
     return {"bool": {"filter": filters}}
 
 
-def gathered_query(by: By, values: Sequence[str], since: int | None) -> JSON:
+def members_query(by: By, values: Sequence[str], since: int | None) -> JSON:
     """Documents of these groups or stories; only those that are not older."""
     filters: list[JSON] = [{"terms": {f"dedup.{by}": list(values)}}]
     if since is not None:

@@ -14,7 +14,7 @@ _ELIDED = ("l", "d", "j", "m", "t", "s", "c", "n", "qu")
 _ELIDED_BEFORE = "aàâeéèêëhiîïoôuùûœæy"
 
 
-def followers_query(ids: Sequence[str]) -> JSON:
+def dependents_query(ids: Sequence[str]) -> JSON:
     """Members and updates of these documents; the documents themselves are left out by id."""
     return {
         "bool": {
@@ -28,11 +28,11 @@ def followers_query(ids: Sequence[str]) -> JSON:
 
 
 def words_query(query: str, names: Names = NO_NAMES) -> JSON | None:
-    """Every word must occur, in title or text; quotes make a phrase. None where there is no word.
+    """Every word must occur, in title or text; quotes make a phrase. None if there is no word.
 
     Words of scripts without spaces are several tokens, so each word is a phrase. The standard
     analyser knows neither that ı and i are one letter to us nor that l’ is an article in l’été:
-    the other forms are asked for as well.
+    so a search includes the other forms.
     """
     terms = query_terms(query)
     titles, texts = names.get("title", ("title",)), names.get("text", ("text",))

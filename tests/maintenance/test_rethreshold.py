@@ -1,0 +1,111 @@
+"""Other thresholds for a store that is there: the groups of a store made with them."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from esdedup.cli import app
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.maintenance.rethreshold import changes, rethreshold
+from esdedup.model import Document
+from esdedup.settings import Settings
+from esdedup.stores import open_store
+
+WORDS = [f"word{i}" for i in range(40)]
+
+
+def documents(seed: int) -> list[Document]:
+    """Copies of three texts, each cut somewhere and continued in its own way."""
+    draw = random.Random(seed)
+    out = []
+    for number in range(14):
+        story = draw.randrange(3)
+        kept = [f"{word}of{story}" for word in WORDS[: draw.randrange(8, 40)]]
+        own = [f"own{number}x{i}" for i in range(draw.randrange(0, 25))]
+        out.append(Document(id=f"d{number:02d}", text=" ".join([*kept, *own])))
+    return out
+
+
+def links(url: str) -> dict[str, tuple[str, str, str]]:
+    store = open_store(url, mode="read")
+    try:
+        there = store.documents.get(f"d{number:02d}" for number in range(14))
+        return {i: (r.decision.role, r.decision.group, r.decision.story) for i, r in there.items()}
+    finally:
+        store.close()
+
+
+def filled(url: str, settings: Settings, seed: int) -> None:
+    with Deduplicator.open(url, settings) as deduplicator:
+        list(deduplicator.add_many(documents(seed)))
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["originals", "all"]), st.data())
+@hypothesis_settings(max_examples=25)
+def test_as_if_the_store_had_been_made_so(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, attract: str, data: st.DataObject
+) -> None:
+    shares = st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9])
+    folder = tmp_path_factory.mktemp("stores")
+    base = {"attract": attract, "max_collisions_by_chance": 0}
+    before = Settings.from_json({**base, "min_overlap": data.draw(shares)})
+    after = Settings.from_json({**base, "min_overlap": data.draw(shares)})
+    changed, fresh = f"sqlite:///{folder}/changed.db", f"sqlite:///{folder}/fresh.db"
+    filled(changed, before, seed)
+    filled(fresh, after, seed)
+    was = links(changed)
+    store = open_store(changed, after, mode="read")
+    planned = {c.decision.id: c.decision.link for c in changes(store)}
+    store.close()
+    assert links(changed) == was  # a dry run writes nothing
+    store = open_store(changed, after)
+    done = rethreshold(store)
+    assert store.maintenance.find_problems() == []
+    assert changes(store) == []
+    store.close()
+    assert {c.decision.id: c.decision.link for c in done} == planned
+    assert links(changed) == links(fresh)
+
+
+def test_the_store_is_opened_with_the_new_settings_from_then_on(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    filled(url, Settings(), 1)
+    store = open_store(url, Settings(min_overlap=0.9))
+    rethreshold(store)
+    store.close()
+    reopened = open_store(url, mode="read")
+    assert reopened.settings.min_overlap == 0.9
+    reopened.close()
+
+
+def test_the_command_tells_first_and_writes_when_told(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    filled(url, Settings(max_collisions_by_chance=0), 3)
+    was = links(url)
+    arguments = ["rethreshold", "--store", url, "--set", "min_overlap=0.95"]
+    told = CliRunner().invoke(app, arguments)
+    assert told.exit_code == 0, told.output
+    assert "--apply" in told.output
+    assert links(url) == was
+    rows = CliRunner().invoke(app, [*arguments, "--json"]).stdout.splitlines()
+    applied = CliRunner().invoke(app, [*arguments, "--apply", "--json"]).stdout.splitlines()
+    assert rows
+    assert [json.loads(row)["now"] for row in rows] == [json.loads(a)["now"] for a in applied]
+    assert links(url) != was
+    assert CliRunner().invoke(app, [*arguments, "--json"]).stdout == ""
+
+
+def test_settings_that_shape_keys_are_refused(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    filled(url, Settings(), 1)
+    result = CliRunner().invoke(app, ["rethreshold", "--store", url, "--set", "shingle_words=3"])
+    assert result.exit_code == 2
+    assert "shingle_words" in result.output

@@ -1,0 +1,56 @@
+"""A default that several entry points have is the same in all of them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from esdedup.cli import searching
+from esdedup.cli.folding import fold as fold_command
+from esdedup.model.queries import (
+    DEFAULT_BY,
+    DEFAULT_COUNT,
+    DEFAULT_MODE,
+    DEFAULT_SHOW,
+    DEFAULT_SIZE,
+    FRONT_BY,
+    FRONT_SIZE,
+    SearchOptions,
+)
+from esdedup.search.fold import fold
+from esdedup.search.searcher import Searcher
+from esdedup.service.routes import searching as routes
+from esdedup.service.schemas import FoldIn, SearchIn, SearchLink
+
+
+def default_of(function: Any, name: str) -> Any:
+    return inspect.signature(function).parameters[name].default
+
+
+@pytest.mark.parametrize("asked", [SearchIn(), SearchLink(), SearchOptions()])
+def test_a_search(asked: SearchIn | SearchLink | SearchOptions) -> None:
+    assert (asked.mode, asked.by, asked.show) == (DEFAULT_MODE, DEFAULT_BY, DEFAULT_SHOW)
+    assert asked.size in (DEFAULT_SIZE, None)
+    assert getattr(asked, "total", DEFAULT_COUNT) == DEFAULT_COUNT
+
+
+def test_the_search_of_the_command_line() -> None:
+    assert default_of(searching.search, "by") == DEFAULT_BY
+    assert default_of(searching.search, "show") == DEFAULT_SHOW
+    assert default_of(searching.search, "number") == DEFAULT_SIZE
+
+
+@pytest.mark.parametrize("entry", [fold, fold_command])
+def test_folding_of_a_list(entry: Any) -> None:
+    assert default_of(entry, "by") == FoldIn(items=[]).by == DEFAULT_BY
+
+
+@pytest.mark.parametrize(
+    ("entry", "size"),
+    [(Searcher.front_page, "size"), (routes.front, "size"), (searching.front, "number")],
+)
+def test_a_front_page(entry: Any, size: str) -> None:
+    assert default_of(entry, "by") == FRONT_BY
+    assert default_of(entry, size) == FRONT_SIZE

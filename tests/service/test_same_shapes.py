@@ -1,0 +1,67 @@
+"""`--json`, HTTP and `to_json` have the same fields and values for the same question."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.model import Document
+from tests.service.conftest import Running
+from tests.support.articles import FERRY
+from tests.support.commands import Cli
+
+_NEW = {"id": "new", "text": FERRY.replace("12", "19")}
+
+
+@pytest.fixture
+def cli(tmp_path: Path, service: Running) -> Cli:
+    made = Cli(tmp_path)
+    made.environment["ESDEDUP_STORE"] = service.app.state.service.config.store
+    return made
+
+
+def from_http(service: Running, path: str, **params: str) -> Any:
+    answer = service.client.get(path, params=params)
+    answer.raise_for_status()
+    return answer.json()
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "params"),
+    [
+        (("story", "c"), "/v1/story", {"id": "c"}),
+        (("similar", "c", "--explain"), "/v1/similar", {"id": "c"}),
+        (("explain", "c"), "/v1/explain", {"id": "c"}),
+        (("stats",), "/v1/stats", {}),
+    ],
+)
+def test_a_command_and_its_route_agree(
+    service: Running, cli: Cli, command: tuple[str, ...], path: str, params: dict[str, str]
+) -> None:
+    sent = from_http(service, path, **params)
+    sent.pop("total", None)  # of pages, which only HTTP has
+    assert [sent] == cli.json(*command)
+
+
+def test_a_command_prints_more_of_an_article_and_of_a_search(service: Running, cli: Cli) -> None:
+    (printed,) = cli.json("show", "c")
+    assert from_http(service, "/v1/articles", id="c").items() <= printed.items()
+    (printed,) = cli.json("search", "ferry", "--facet", "source")
+    assert (
+        from_http(service, "/v1/search", words="ferry", facet="source").items() <= printed.items()
+    )
+
+
+def test_a_text_is_checked_alike_everywhere(service: Running, cli: Cli) -> None:
+    file = cli.file("new.ndjson", json.dumps(_NEW))
+    sent = service.post("/v1/check", _NEW).json()
+    assert [sent] == cli.json("check", file)
+    with Deduplicator.open(cli.environment["ESDEDUP_STORE"], mode="read") as deduplicator:
+        assert sent == deduplicator.check(Document.from_json(_NEW)).to_json()
+    found = service.post("/v1/copies", _NEW).json()
+    found.pop("total")
+    assert [found] == cli.json("copies", file)

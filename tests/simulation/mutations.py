@@ -1,0 +1,115 @@
+"""Small mistakes in the protocol, each in one function: does the simulation notice them?"""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from esdedup.clustering import epoch, reconcile, transactional
+from esdedup.stores.cluster import bulk, concurrency
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A function in which one piece of text is another one; `seed` has a schedule that shows it."""
+
+    name: str
+    seed: int
+    function: Callable[..., Any]
+    old: str
+    new: str
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        source = textwrap.dedent(inspect.getsource(self.function))
+        assert source.count(self.old) == 1, f"{self.name}: the text is not there, or twice"
+        scope: dict[str, Any] = {}
+        exec(source.replace(self.old, self.new), self.function.__globals__, scope)
+        (mutant,) = scope.values()
+        original = self.function.__code__
+        self.function.__code__ = mutant.__code__
+        try:
+            yield
+        finally:
+            self.function.__code__ = original
+
+
+_concurrency = concurrency.ClusterConcurrency
+_writer = transactional.BatchWriter
+
+MUTATIONS = (
+    Mutation(
+        "other writers are not noticed",
+        112,
+        _concurrency.unchanged_since,
+        "snapshot.position.is_followed_by(position, own)",
+        "True",
+    ),
+    Mutation(
+        "no refresh before documents are decided again",
+        7,
+        reconcile.reconcile,
+        "            return changed\n        store.concurrency.make_visible()\n",
+        "            return changed\n",
+    ),
+    Mutation(
+        "what a write changed is forgotten where its answer was lost",
+        9,
+        reconcile.reconcile,
+        "forced = set(report.conflicts)",
+        "forced &= report.conflicts",
+    ),
+    Mutation(
+        "constraints are those of a moment ago",
+        251,
+        reconcile._find_wrong,
+        "store.constraints.read().value",
+        "store.constraints.recent()",
+    ),
+    Mutation(
+        "dependents of a document that ceased to lead are forgotten",
+        292,
+        reconcile._find_affected,
+        "store.candidates.dependents(ceased) | later",
+        "later",
+    ),
+    Mutation(
+        "successors of a new representative are forgotten",
+        25,
+        reconcile._find_affected,
+        "store.candidates.dependents(ceased) | later",
+        "store.candidates.dependents(ceased)",
+    ),
+    Mutation(
+        "what was written beside another writer is not decided again",
+        112,
+        epoch.Epoch.reconcile,
+        "*(() if holds else self.written)",
+        "",
+    ),
+    Mutation(
+        "successors of what is new are forgotten",
+        2,
+        epoch.Epoch.place,
+        "if placement.representative_queries:",
+        "if False:",
+    ),
+    Mutation(
+        "dependents of a replaced version are forgotten",
+        239,
+        _writer._write_part,
+        "epoch.note_replaced(",
+        "list(",
+    ),
+    Mutation(
+        "conflicts of a bulk are taken for done",
+        3,
+        bulk._note,
+        "written.conflicts.add(action.id)",
+        "pass",
+    ),
+)
