@@ -15,6 +15,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
@@ -213,9 +214,12 @@ class Workers(Generic[R]):
     def _schedule(self, documents: list[Document]) -> Future[_Results]:
         if self._pool is not None and not self._pool.active:
             self._replace_pool()
-        if self._pool is None:
-            self._pool = _start_pool(self._count, self._function, self._settings, self._has_pages)
-        future: Future[_Results] = self._pool.schedule(_work, args=(documents,))
+        with _hold_interrupt():  # the first job starts the workers
+            if self._pool is None:
+                self._pool = _start_pool(
+                    self._count, self._function, self._settings, self._has_pages
+                )
+            future: Future[_Results] = self._pool.schedule(_work, args=(documents,))
         return future
 
     def _result(self, future: Future[_Results], documents: list[Document]) -> _Results | None:
@@ -302,6 +306,26 @@ def _start_pool(count: int, function: Function[R], settings: Settings, pages: bo
         initargs=(function, settings),
         context=context,
     )
+
+
+@contextmanager
+def _hold_interrupt() -> Iterator[None]:
+    """Deliver Ctrl-C at the end of the block.
+
+    The pool does not know a worker whose start was interrupted and cannot stop it; that worker
+    would print a traceback once the semaphores of the pool are gone.
+    """
+    if threading.current_thread() is not threading.main_thread():  # it gets no signals
+        yield
+        return
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if held:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _start_fork_server() -> None:

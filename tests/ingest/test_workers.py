@@ -296,10 +296,9 @@ def test_ctrl_c_stops_the_workers_quietly() -> None:
                 sys.exit(130)
         """
     )
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     process = subprocess.Popen(
         [sys.executable, "-c", script],
-        cwd=root,
+        cwd=Path(__file__).parents[2],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -337,6 +336,50 @@ def test_a_worker_is_deaf_to_ctrl_c_from_its_first_moment() -> None:
         check=True,
     )
     assert f"{signal.SIGINT!r}" in done.stdout
+
+
+def test_ctrl_c_while_workers_start_leaves_none_behind() -> None:
+    """Interrupted between the fork and the answer with its number, a worker is known to nobody."""
+    script = textwrap.dedent(
+        """
+        import os, signal
+        from multiprocessing import popen_forkserver
+        from esdedup.ingest.workers import Workers
+        from esdedup.settings import Settings
+        from tests.ingest.test_workers import obey, pages
+
+        launch = popen_forkserver.Popen._launch
+        read_number = popen_forkserver.forkserver.read_signed
+        started = []
+
+        def interrupt(pipe):
+            popen_forkserver.forkserver.read_signed = read_number
+            os.kill(os.getpid(), signal.SIGINT)
+            return read_number(pipe)
+
+        def launch_and_note(self, process):
+            launch(self, process)
+            started.append(process)
+
+        popen_forkserver.forkserver.read_signed = interrupt
+        popen_forkserver.Popen._launch = launch_and_note
+
+        if __name__ == "__main__":
+            try:
+                with Workers(2, obey, Settings()) as workers:
+                    list(workers.map(pages(["ok"] * 8)))
+            except KeyboardInterrupt:
+                print([process.is_alive() for process in started])
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("[False, False]\n", "")
 
 
 def test_sizes_grow_to_the_last() -> None:
