@@ -119,10 +119,9 @@ def _of_records(records: Iterable[Record]) -> Iterator[Notification]:
         if kind == UPDATE:
             about["updates"] = decision.link.parent
             about["reason"] = decision.reason
-            numbers = decision.evidence[0].numbers if decision.evidence else ()
-            about["numbers"] = [[c.old, c.new, c.context] for c in numbers]
+            about["numbers"] = [list(change) for change in decision.changes]
         parent = decision.link.parent or ""
-        yield Notification(kind, (document.id, record.signature.exact, parent), about)
+        yield Notification(kind, (document.id, record.signature.digest, parent), about)
 
 
 # --- lines of JSON -----------------------------------------------------------------------------

@@ -90,6 +90,10 @@ def backfill(
             help="Add this method: add its keys to signed articles, then reconcile all links.",
         ),
     ] = None,
+    upgrade: Annotated[
+        bool,
+        typer.Option("--upgrade", help="Bring a store of format 1 to format 2, in place."),
+    ] = False,
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
@@ -119,6 +123,9 @@ def backfill(
         throttle=throttle,
     )
     check_exists(store)
+    if upgrade:
+        _upgrade(store, throttle, dry_run=dry_run, as_json=json_, quiet=quiet)
+        return
     chosen = settings_of(store, preset, settings, set_)
     if only is not None:
         printing = {"as_json": json_, "quiet": quiet}
@@ -134,6 +141,37 @@ def backfill(
     _show_signed(progress, as_json=json_, quiet=quiet, part=part)
     if strict and (progress.failures or progress.roles["unprocessed"]):
         raise stop(ExitCode.QUARANTINED)
+
+
+def _upgrade(store: str, throttle: float, *, dry_run: bool, as_json: bool, quiet: bool) -> None:
+    """With the settings that the store was made with."""
+    from esdedup.maintenance.upgrade import Upgrade, UpgradeProgress
+
+    def print_progress(out: Screen, progress: UpgradeProgress) -> None:
+        verb = "would be upgraded" if dry_run else "upgraded"
+        number = progress.total if dry_run else progress.done
+        out.print(f"{count(number, 'article')} {verb}")
+        if progress.bytes_before:
+            out.print(
+                f"our fields: {progress.bytes_before:,.0f} -> {progress.bytes_after:,.0f} bytes "
+                "an article"
+            )
+        if progress.relinked:
+            out.print(f"{count(progress.relinked, 'article')} in another group now")
+
+    with open_deduplicator(store, None, mode="read" if dry_run else "write") as deduplicator:
+        job = Upgrade(deduplicator, throttle=throttle)
+        progress = job.preview()
+        if not dry_run:
+            stopped = "stopped: {:,} articles are upgraded; run the same command again to go on"
+            with (
+                say_when_interrupted(lambda: stopped.format(progress.done)),
+                live_line(quiet=quiet) as line,
+            ):
+                for progress in job.run():
+                    line.text = f"{progress.done:,} of {progress.total:,} articles"
+    if not quiet or as_json:
+        show(progress, print_progress, as_json=as_json)
 
 
 def _enable_method(

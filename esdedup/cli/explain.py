@@ -81,8 +81,9 @@ def explain(
 
     chosen = settings_of(store, preset, settings, set_)
     with open_deduplicator(store, chosen, mode="read") as deduplicator:
-        record = record_of(deduplicator.store, id_, store)
+        record = deduplicator.with_evidence(record_of(deduplicator.store, id_, store))
         second = record_of(deduplicator.store, other or _nearest(record), store)
+        second = deduplicator.with_evidence(second)
         constraints = deduplicator.store.constraints.recent()
     explanation = explained(record, second, chosen, constraints)
     if html is not None:
@@ -139,8 +140,8 @@ def _measures(explanation: Explanation) -> Table:
     rows.add_row("shared part of the new text", f"{evidence.of_new:.3f}", "")
     for measured in explanation.measures:
         rows.add_row(measured.method, measured.says, "")
-    words = (explanation.old.signature.words, explanation.new.signature.words)
-    rows.add_row("words", f"{words[0]:,} -> {words[1]:,}", "")
+    old, new = explanation.words
+    rows.add_row("words", f"{old:,} -> {new:,}", "")
     return rows
 
 

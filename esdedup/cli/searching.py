@@ -163,9 +163,13 @@ def show(
     json_: AsJson = False,
 ) -> None:
     """Show one article, what was decided about it, and its story."""
+    from esdedup.clustering.deduplicator import Deduplicator
+    from esdedup.matching.content import content_of
+
     with open_existing(store) as opened:
-        record = record_of(opened, id_, store)
+        record = Deduplicator(opened).with_evidence(record_of(opened, id_, store))
         story = opened.documents.members(record.decision.story, "story")
+        content = content_of(record.document, opened.settings)
     if json_:
         own = record.decision.group
         shown = {
@@ -177,7 +181,7 @@ def show(
         }
         print_json([shown])
     else:
-        _print_record(console(), record, story)
+        _print_record(console(), record, content.lang, story)
 
 
 def record_of(store: Store, id_: str, url: str) -> Record:
@@ -307,10 +311,10 @@ def _member_text(record: Record) -> Any:
     )
 
 
-def _print_record(out: Screen, record: Record, story: Sequence[Record]) -> None:
+def _print_record(out: Screen, record: Record, lang: str | None, story: Sequence[Record]) -> None:
     document, decision = record.document, record.decision
     out.print(paint(title_of(document), "bold"))
-    out.print(f"{byline(document)} · {document.lang or record.signature.lang or 'no language'}")
+    out.print(f"{byline(document)} · {lang or 'no language'}")
     out.print_line(plain(document.id))
     if document.url and document.url != document.id:
         out.print_line(plain(document.url))

@@ -6,10 +6,10 @@ or not at all. Indexing the same input again changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from esdedup.clustering.outcomes import Outcome, unprocessed_decision
 from esdedup.clustering.pipelined import SMALLEST_BATCH, Stream
@@ -25,14 +25,13 @@ from esdedup.ingest.sign import (
     check_settings,
     prepare,
     prepare_in_worker,
-    prepare_query,
 )
 from esdedup.matching.canonical_order import is_ordered_by_arrival
 from esdedup.matching.constraints import Positions
 from esdedup.model import Candidate, Decision, Document, Failure
 from esdedup.model.batching import batched
 from esdedup.settings import Settings
-from esdedup.stores import CandidateQuery, Store, open_store
+from esdedup.stores import CandidateQuery, Record, Store, open_store
 
 # Small at first: the first outcomes come soon, and the store has work while more is signed.
 _FIRST_BATCH = 125
@@ -88,7 +87,7 @@ class Deduplicator:
 
         For more than a few use `check_many`, which looks up many documents at once.
         """
-        (decision,) = self.check_signed(prepare_query([document], self.settings))
+        (decision,) = self.check_signed(prepare([document], self.settings))
         return decision
 
     def check_many(
@@ -98,9 +97,7 @@ class Deduplicator:
 
         `workers` is that of `add_many`.
         """
-        # Worker processes return signatures that can be pickled.
-        sign = prepare_in_worker if workers else prepare_query
-        for batch in self._sign_batches(documents, workers, sign):
+        for batch in self._sign_batches(documents, workers):
             yield from self.check_signed(batch)
 
     def check_signed(self, items: Sequence[Signed | Failure]) -> list[Decision]:
@@ -121,10 +118,31 @@ class Deduplicator:
 
     def _build_query(self, signed: Signed, queries: QueryBuilder) -> CandidateQuery:
         """The query has no id, so that a stored version of the document is found as well."""
-        document, signature = signed.document, signed.signature
         builder = self.writer.builder
-        order = builder.order(document, signature.words, builder.clock.now())
-        return queries.build("", signature, order, document.source)
+        order = builder.order(signed.document, signed.signature.words, builder.clock.now())
+        return queries.build(signed, order, id_="")
+
+    def with_evidence(self, record: Record) -> Record:
+        """A stored record with all evidence of its decision, computed from the texts.
+
+        A store keeps the match alone. If the article would be linked otherwise now, its evidence
+        is left as it is stored.
+        """
+        if record.decision.role == "unprocessed":
+            return record
+        constraints = self.store.constraints.recent()
+        query = QueryBuilder.of(self.settings).build(record, record.order)
+        (near,) = self.store.candidates.find([query])
+        positions = positions_of(self.store, constraints.related_to([record.document.id]))
+        decision = decide_alone(
+            record,
+            query,
+            near,
+            self.settings,
+            constraints=constraints,
+            positions=dict(positions),
+        )
+        return record if decision.link != record.decision.link else record.with_decision(decision)
 
     def _decide_in_place(
         self, signed: Signed, query: CandidateQuery, near: Sequence[Candidate], positions: Positions
@@ -225,15 +243,12 @@ class Deduplicator:
     # --- one batch ---------------------------------------------------------------------------
 
     def _sign_batches(
-        self,
-        documents: Iterable[Document | Failure],
-        workers: int,
-        sign: Callable[[list[Document], Settings], list[Any]] = prepare_in_worker,
+        self, documents: Iterable[Document | Failure], workers: int
     ) -> Iterator[list[Signed | Failure]]:
         from esdedup.ingest.workers import Workers, growing_sizes
 
         check_settings(self.settings)
-        with Workers(workers, sign, self.settings, attach_document) as pool:
+        with Workers(workers, prepare_in_worker, self.settings, attach_document) as pool:
             whole = self.settings.batch
             chunks = pool.map(documents, whole, first=_FIRST_BATCH)
             ready = (item for chunk in chunks for item in chunk)

@@ -105,7 +105,7 @@ def place(
         id_ = record.document.id
         on_record = constraints_on(id_, record.order, constraints, positions)
         decision = decide_keyless(record, on_record) or decide(
-            id_, record.signature, candidates, settings, on_record
+            record, candidates, settings, on_record
         )
         decided = record.with_decision(decision)
         placement.records.append(decided)

@@ -26,7 +26,10 @@ from esdedup.clustering.place import place
 from esdedup.errors import StoreError
 from esdedup.matching.canonical_order import widest_window, window_of
 from esdedup.matching.constraints import BY_CONSTRAINT, DocumentConstraints, Positions
+from esdedup.matching.content import content_of
+from esdedup.matching.verify import SignedDocument
 from esdedup.methods import METHODS
+from esdedup.methods.key_text import translate_key
 from esdedup.model import Decision, Evidence, Order, Signature
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery, Record, Store
@@ -48,8 +51,8 @@ class QueryBuilder:
 
     @classmethod
     def of(cls, settings: Settings) -> QueryBuilder:
-        # Not the keys of a method that is off: `backfill --only` may be adding them just now.
-        methods = frozenset([*settings.methods, "exact"])
+        # Not the keys of other methods: `backfill --only` may be adding them just now.
+        methods = frozenset([*settings.candidate_methods, "exact"])
         min_shared = {name: METHODS[name].min_shared_keys(settings) for name in methods}
         return cls(
             settings, methods, frozenset(settings.hot_keys), min_shared, widest_window(settings)
@@ -66,9 +69,11 @@ class QueryBuilder:
                 **{
                     name: METHODS[name].query_keys(seed, self.settings)
                     for name, seed in signature.query_seed.items()
-                    if name in self.settings.methods
+                    if name in self.methods
                 },
             }
+        if self.settings.reads_format_1:
+            found = {m: _in_both_formats(keys) for m, keys in found.items()}
         if self.over_frequent:
             found = {
                 m: tuple(k for k in keys if k not in self.over_frequent)
@@ -76,24 +81,33 @@ class QueryBuilder:
             }
         return found if all(found.values()) else {m: keys for m, keys in found.items() if keys}
 
-    def build(
-        self, id_: str, signature: Signature, order: Order, source: str | None = None
-    ) -> CandidateQuery:
-        """The query for the candidates and for the successors of a document."""
+    def build(self, signed: SignedDocument, order: Order, id_: str | None = None) -> CandidateQuery:
+        """The query for the candidates and for the successors of a document.
+
+        With an `id_` of "" a stored version of the document is found as well.
+        """
+        document = signed.document
+        has_windows = bool(self.settings.candidate_windows)
+        lang = content_of(document, self.settings).lang if has_windows else None
         return CandidateQuery(
-            id=id_,
-            keys=self.keys(signature),
+            id=document.id if id_ is None else id_,
+            keys=self.keys(signed.signature),
             min_shared_keys=self.min_shared_keys,
             order=order,
-            window=window_of(self.settings, signature.lang, source),
+            window=window_of(self.settings, lang, document.source),
             widest=self.widest,
             representatives_only=self.settings.attract != "all",
         )
 
 
+def _in_both_formats(keys: tuple[str, ...]) -> tuple[str, ...]:
+    translated = filter(None, map(translate_key, keys))
+    return tuple(dict.fromkeys([*keys, *translated]))
+
+
 def queries_of(records: Iterable[Record], settings: Settings) -> list[CandidateQuery]:
     builder = QueryBuilder.of(settings)
-    return [builder.build(r.document.id, r.signature, r.order, r.document.source) for r in records]
+    return [builder.build(record, record.order) for record in records]
 
 
 def reconcile(

@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from esdedup.ingest.sign import Signed
 from esdedup.matching.canonical_order import order_for
 from esdedup.model import Decision, Document, Order, Signature
@@ -76,4 +74,4 @@ def without_page(document: Document) -> Document:
 
 def empty_signature(settings: Settings) -> Signature:
     """Of a document that could not be processed: no keys, so it attracts nothing."""
-    return Signature(settings.fingerprint_of_format(), {}, np.zeros(0, np.uint32), 0, "")
+    return Signature(settings.fingerprint_of_format(), {})

@@ -122,11 +122,10 @@ class Ours:
         for place, item in enumerate(sign_items(without_dates(items), settings)):
             if isinstance(item, Failure):
                 continue
-            signature = item.signature
             record = undecided_record(item, (place, item.document.id), place)
-            query = questions.build(item.document.id, signature, record.order)
+            query = questions.build(item, record.order)
             for found in pending.find_with_successors(query)[0]:
-                evidence = verify(found.id, found.signature, signature, settings, found.shared)
+                evidence = verify(found, item, settings, found.shared)
                 reported = evidence.verdict != "different"
                 yield Likeness(places[found.id], place, sign * evidence.overlap, reported)
             pending.put(record)

@@ -80,10 +80,10 @@ def _candidate_pairs(
     for records in _drawn_records(store, most, draw):
         settings = store.settings
         everybody = QueryBuilder.of(replace(settings, attract="all"))
-        queries = [everybody.build(r.document.id, r.signature, r.order) for r in records]
+        queries = [everybody.build(r, r.order) for r in records]
         for record, candidates in zip(records, store.candidates.find(queries), strict=True):
             for c in candidates:
-                evidence = verify(c.id, c.signature, record.signature, settings, c.shared)
+                evidence = verify(c, record, settings, c.shared)
                 score = _between_0_and_1(evidence.overlap, settings)
                 yield c.id, record.document.id, score, evidence.verdict != "different"
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.evaluation.detectors import Item, sign_items, without_dates
 from esdedup.ingest.sign import Signed
+from esdedup.matching.content import read_contents
 from esdedup.matching.verify import count_shared, distinct, jaccard
 from esdedup.methods import METHODS
 from esdedup.settings import Settings
@@ -23,7 +24,7 @@ _PAIRS = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Pairs of about this Jaccard over the stored shingles: how many are there, and found."""
+    """Pairs of about this Jaccard over the compared shingles: how many are there, and found."""
 
     jaccard: float
     pairs: int
@@ -35,7 +36,8 @@ def measure_candidates(items: Sequence[Item], settings: Settings, *, seed: int =
     ready = [s for s in sign_items(without_dates(items), settings) if isinstance(s, Signed)]
     questions = QueryBuilder.of(settings)
     keys = [questions.keys(s.signature) for s in ready]
-    sets = [distinct(s.signature.shingles) for s in ready]
+    contents = read_contents([s.document for s in ready], settings)
+    sets = [distinct(content.shingles) for content in contents]
     pairs, candidates = Counter[int](), Counter[int]()
     for a, b in _draw_pairs(len(ready), seed):
         if not len(sets[a]) or not len(sets[b]):

@@ -19,7 +19,6 @@ from esdedup.ingest.readers.records import FieldMap, to_document
 from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Document, Failure, iso
 from esdedup.model.encoding import encode_json
-from esdedup.model.methods import key_fields
 from esdedup.stores import Record
 from esdedup.stores.cluster.requests import documents as document_requests
 
@@ -152,17 +151,25 @@ def record_of(
 
 
 def changed_lines(
-    drafts: Sequence[Draft], records: Sequence[Record], *, alone: bool = False
+    drafts: Sequence[Draft],
+    records: Sequence[Record],
+    names: document_requests.Names,
+    *,
+    alone: bool = False,
 ) -> dict[int, bytes]:
-    """Number of a line -> what is sent instead; `alone` is a request of one document."""
+    """Number of a line -> what is sent instead; `alone` is a request of one document.
+
+    `names` are those that the store reads the index by.
+    """
     now = iso(datetime.now(UTC))
     out: dict[int, bytes] = {}
     for draft, record in zip(drafts, records, strict=True):
         operation = draft.operation
         fields = document_requests.dedup_fields(record, now)
+        fields |= document_requests.signed_fields(record, draft.source, names)
         if draft.part == "doc" and draft.old is not None:
             # A partial update merges: what is not named stays.
-            fields = {**dict.fromkeys([*key_fields().values(), "kept"]), **fields}
+            fields = {**dict.fromkeys(document_requests.OPTIONAL_FIELDS), **fields}
         dedup = encode_json(fields)
         if draft.part == "whole":
             source = operation.source or {}

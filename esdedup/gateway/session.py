@@ -119,7 +119,8 @@ class TenantSession:
         ]
         with self._deciding:
             decided = self._place(records, plan)
-        return enriching.changed_lines(plan.drafts, decided, alone=alone)
+        names = self._backfill.index.names
+        return enriching.changed_lines(plan.drafts, decided, names, alone=alone)
 
     def _sign(self, documents: Sequence[Any]) -> list[Signed | Failure]:
         with self._signing:
@@ -389,4 +390,4 @@ class SessionWrite:
 def _is_stale(hit: JSON, signed: Signed | Failure) -> bool:
     if isinstance(signed, Failure):
         return ours_of(hit).get("role") != "unprocessed"
-    return ours_of(hit).get("digest") != signed.signature.exact
+    return ours_of(hit).get("digest") != signed.signature.digest

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from esdedup.errors import ExtractionError
-from esdedup.features.numbers import LazyFacts, NumberContext, extract_facts
 from esdedup.ingest.error_pages import find_error_page
 from esdedup.ingest.failures import document_failure, map_documents
+from esdedup.matching.content import cache_signed
 from esdedup.methods import exact, method
 from esdedup.model import Document, Failure, Signature
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 from esdedup.text.statistics import statistics_of
-
-# Extracts the facts of a text in its language.
-FactExtractor = Callable[[str, str | None], Sequence[NumberContext]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +33,10 @@ def check_settings(settings: Settings) -> None:
             module.check(settings)
 
 
-def prepare(
-    documents: Sequence[Document], settings: Settings, extract: FactExtractor = extract_facts
-) -> list[Signed | Failure]:
+def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
     """Extract the text of pages, then sign. Error pages and texts without words are failures."""
     read = [_refuse_error_page(read_page(document, settings), settings) for document in documents]
-    return map_documents(
-        read, lambda texts: map(_refuse_empty, sign_many(texts, settings, extract))
-    )
+    return map_documents(read, lambda texts: map(_refuse_empty, sign_many(texts, settings)))
 
 
 def prepare_in_worker(
@@ -59,43 +50,23 @@ def prepare_in_worker(
     ]
 
 
-def prepare_query(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
-    """Like `prepare`, for articles that are not stored. Numbers, half of the work, are extracted
-    only from those that have a candidate."""
-    return prepare(documents, settings, LazyFacts)
-
-
 def attach_document(document: Document, result: Signature | Signed | Failure) -> Signed | Failure:
     return Signed(document, result) if isinstance(result, Signature) else result
 
 
-def sign_many(
-    documents: Sequence[Document], settings: Settings, extract: FactExtractor = extract_facts
-) -> list[Signed]:
+def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]:
     """Words are hashed once for the batch and shared by all methods."""
     if not documents:
         return []
     batch = Batch(documents, settings)
     digests = exact.sign(batch, settings)
     keys, seeds = _keys_by_method(batch, digests, settings)
+    cache_signed(batch)
     format_ = settings.fingerprint_of_format()
     signed = []
     for i, document in enumerate(documents):
-        start, end = batch.ranges[i]
-        words = batch.tokens.count(i)
-        compared = kept_shingles(end - start, words, settings)
-        lang = batch.languages[i]
-        signature = Signature(
-            format=format_,
-            keys=keys[i],
-            shingles=batch.compared_hashes[start : start + compared].copy(),
-            words=words,
-            exact=digests[i],
-            numbers=extract(batch.texts[i], lang) if settings.number_check else (),
-            lang=lang,
-            query_seed=seeds[i],
-        )
-        signed.append(Signed(document, signature))
+        digest, words = exact.digest(digests[i], settings), batch.tokens.count(i)
+        signed.append(Signed(document, Signature(format_, keys[i], digest, words, seeds[i])))
     return signed
 
 
@@ -119,12 +90,6 @@ def _keys_by_method(
         if start == end:
             own["exact"] = exact.keys(digest, settings)
     return out, seeds
-
-
-def kept_shingles(shingles: int, words: int, settings: Settings) -> int:
-    """The first f of the shingles, all of them in a short text, never more than the cap."""
-    part = 1.0 if words < settings.short_text else settings.compared_part
-    return min(int(np.ceil(shingles * part)), settings.max_shingles)
 
 
 def read_page(document: Document, settings: Settings) -> Document | Failure:

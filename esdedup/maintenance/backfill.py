@@ -271,7 +271,7 @@ class Backfill:
         decided = [*epoch.place(records, hidden={hit["_id"] for hit in hits}), *failed]
         old = self._old_records(hits)
         epoch.note_replaced(list(old.values()))
-        report = self.index.annotate_many(decided, set(old))
+        report = self.index.annotate_many(decided, {hit["_id"]: hit for hit in hits}, set(old))
         written = [r for r in decided if report.is_accepted(r.document.id)]
         epoch.must_recheck = bool(report.conflicts or report.failures)
         epoch.written = {r.document.id for r in written}

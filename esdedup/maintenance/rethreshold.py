@@ -1,8 +1,7 @@
-"""Applies other thresholds to an existing store: decides every document again from its signature.
+"""Applies other thresholds to an existing store: decides every document again from its keys.
 
-Signatures hold all that verification reads, so no text is read or signed again. The right decision
-about a document depends only on earlier documents; one pass in canonical order therefore gives the
-fixed point of `reconcile`, before anything is written.
+No text is signed again. The right decision about a document depends only on earlier documents; one
+pass in canonical order therefore gives the fixed point of `reconcile`, before anything is written.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def rethreshold(store: Store, progress: Progress = _silent) -> list[Change]:
 
 
 def all_records(store: Store) -> Iterator[Record]:
-    """All documents, without the texts, which nothing here reads."""
+    """All documents, without fields that nothing here reads."""
     for page in store.documents.scan():
         for record in page:
-            yield replace(record, document=replace(record.document, text="", extra={}))
+            yield replace(record, document=replace(record.document, extra={}))

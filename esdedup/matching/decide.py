@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from esdedup.matching.constraints import BY_CONSTRAINT, UNCONSTRAINED, DocumentConstraints
-from esdedup.matching.verify import dice_matrix, verify
+from esdedup.matching.content import read_contents
+from esdedup.matching.verify import SignedDocument, dice_matrix, verify
 from esdedup.methods import METHODS
 from esdedup.model import Candidate, Decision, Evidence, Order, Role, Signature
 from esdedup.settings import Settings
@@ -18,8 +19,7 @@ _SHOWN_REFUSALS = 2
 
 
 def decide(
-    id_: str,
-    signature: Signature,
+    new: SignedDocument,
     candidates: Sequence[Candidate],
     settings: Settings,
     constraints: DocumentConstraints = UNCONSTRAINED,
@@ -32,9 +32,10 @@ def decide(
     branch. An update opens a group of its own, after the latest article it updates, so that a chain
     of updates reads 12 -> 17 -> 23. Constraints go before all that is measured.
     """
+    id_ = new.document.id
     if not candidates and constraints.joins is None:  # most documents
         return Decision(id_, "original", id_, id_)
-    found = find_mutual(signature, candidates, settings)
+    found = find_mutual(new.signature, candidates, settings)
     refused: tuple[Evidence, ...] = ()
     if constraints.forbidden:
         near = list(found)
@@ -44,8 +45,7 @@ def decide(
             for c in near
             if c.link.group in constraints.forbidden
         )
-    best = _select_best(found, settings)
-    checked = [(c, verify(c.id, c.signature, signature, settings, found_by=c.shared)) for c in best]
+    checked = _verify_each(new, _select_best(found, settings), settings)
     verdicts = {candidate.id: evidence.verdict for candidate, evidence in checked}
     # What updates an original does not become its copy by way of a copy that was cut before the
     # count that changed.
@@ -68,12 +68,14 @@ def decide(
         joined = _decision(id_, "duplicate", link.group, link.story, evidence, checked, branch=True)
         return replace(joined, method=BY_CONSTRAINT)
     if settings.attract == "branches" and matches:
-        story = _most_central(matches)[0].link.story
+        story = _most_central(matches, settings)[0].link.story
         matches = [pair for pair in matches if pair[0].link.story == story]
     duplicates = [pair for pair in matches if pair[1].verdict == "duplicate"]
     if duplicates:
         central = settings.attract == "branches"
-        chosen, evidence = _most_central(duplicates) if central else min(duplicates, key=_closest)
+        chosen, evidence = (
+            _most_central(duplicates, settings) if central else min(duplicates, key=_closest)
+        )
         link = chosen.link
         is_direct = verdicts.get(link.group) == "duplicate" or (
             constraints.whole.is_linked_representative(chosen.id, link)
@@ -91,6 +93,21 @@ def decide(
         evidence=(*refused[:_SHOWN_REFUSALS], *(evidence for _, evidence in checked)),
         reason=refused[0].reason if refused else "",
     )
+
+
+def _verify_each(
+    new: SignedDocument, candidates: Sequence[Candidate], settings: Settings
+) -> list[tuple[Candidate, Evidence]]:
+    """Every candidate with its evidence; the texts are read together."""
+    if not candidates:
+        return []
+    if settings.verified_by != "overlap":  # by the keys alone
+        return [(c, verify(c, new, settings, c.shared)) for c in candidates]
+    own, *others = read_contents([new.document, *(c.document for c in candidates)], settings)
+    return [
+        (candidate, verify(candidate, new, settings, candidate.shared, (content, own)))
+        for candidate, content in zip(candidates, others, strict=True)
+    ]
 
 
 def find_mutual(
@@ -173,7 +190,7 @@ def _latest_leader(pair: tuple[Candidate, Evidence]) -> tuple[bool, Order]:
 
 
 def _most_central(
-    matches: Sequence[tuple[Candidate, Evidence]],
+    matches: Sequence[tuple[Candidate, Evidence]], settings: Settings
 ) -> tuple[Candidate, Evidence]:
     """Of several matches the one that the others speak for, each by how close it is itself.
 
@@ -186,7 +203,7 @@ def _most_central(
     if len(ranked) < 3:
         return ranked[0]
     weights = np.array([_closeness(evidence) ** 3 for _, evidence in ranked])
-    likeness = dice_matrix([candidate.signature for candidate, _ in ranked])
+    likeness = dice_matrix(read_contents([c.document for c, _ in ranked], settings))
     return ranked[int(np.argmax((likeness @ weights).round(6)))]
 
 

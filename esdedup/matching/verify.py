@@ -1,19 +1,20 @@
-"""Two signatures to evidence: overlap of the compared parts, changed counts, containment.
+"""Two documents to evidence: overlap of the compared parts, changed counts, containment.
 
-Pure functions: nothing here knows where a signature came from, and no text is read again.
+Pure functions: nothing here knows where a document came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from esdedup.features.numbers import NumberChange, compare_facts
+from esdedup.matching.content import Content, read_contents
 from esdedup.methods import method
-from esdedup.model import Evidence, Hashes32, Signature
+from esdedup.model import Document, Evidence, Hashes32, Signature
 from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
 from esdedup.settings.table import Measure
@@ -28,16 +29,41 @@ _SHORTEST_LEAD = 20
 _LEAD_SHARED = 0.45
 
 
+class SignedDocument(Protocol):
+    """A document with its signature: a record, a candidate, or an article just signed."""
+
+    @property
+    def document(self) -> Document: ...
+    @property
+    def signature(self) -> Signature: ...
+
+
 def verify(
+    old: SignedDocument,
+    new: SignedDocument,
+    settings: Settings,
+    found_by: Mapping[str, int] | None = None,
+    contents: tuple[Content, Content] | None = None,
+) -> Evidence:
+    """Whether `new` is a duplicate of `old`, an update of it, or a different article.
+
+    `contents` are those of both, if they are at hand.
+    """
+    other = old.document.id
+    if settings.verified_by != "overlap":
+        return _verify_by_method(other, old.signature, new.signature, settings, found_by or {})
+    before, after = contents or read_contents([old.document, new.document], settings)
+    return verify_contents(other, before, after, settings, found_by)
+
+
+def verify_contents(
     other: str,
-    old: Signature,
-    new: Signature,
+    old: Content,
+    new: Content,
     settings: Settings,
     found_by: Mapping[str, int] | None = None,
 ) -> Evidence:
-    """Whether `new` is a duplicate of `old`, an update of it, or a different article."""
-    if settings.verified_by != "overlap":
-        return _verify_by_method(other, old, new, settings, found_by or {})
+    """The same for contents, by the overlap of their shingles; `other` is the id of the older."""
     if not len(old.shingles) or not len(new.shingles):
         return _verify_short(other, old, new, found_by or {})
     shared, a, b = count_overlap(old.shingles, new.shingles)
@@ -52,9 +78,7 @@ def verify(
             needed = with_lead
     if overlap > needed:
         verdict = "duplicate"
-        what, numbers = (
-            compare_facts(old.numbers, new.numbers) if settings.number_check else ("", ())
-        )
+        what, numbers = _compare_facts(old, new) if settings.number_check else ("", ())
         if numbers:
             verdict, reason = "update", what
         elif is_extended(old, new, shared / a, min(needed, settings.min_overlap), settings):
@@ -74,6 +98,12 @@ def verify(
         reason=reason,
         numbers=numbers,
     )
+
+
+def _compare_facts(old: Content, new: Content) -> tuple[str, tuple[NumberChange, ...]]:
+    if old.text == new.text:
+        return "", ()
+    return compare_facts(old.facts, new.facts)
 
 
 def distinct(hashes: Hashes32) -> Hashes32:
@@ -108,9 +138,9 @@ def _count_distinct(in_order: Hashes32) -> int:
     return int(np.count_nonzero(in_order[1:] != in_order[:-1])) + bool(len(in_order))
 
 
-def dice_matrix(signatures: Sequence[Signature]) -> npt.NDArray[np.float64]:
+def dice_matrix(contents: Sequence[Content]) -> npt.NDArray[np.float64]:
     """Dice of the compared parts of every two of these; 1 for two without any."""
-    sets = [distinct(s.shingles) for s in signatures]
+    sets = [distinct(content.shingles) for content in contents]
     out = np.ones((len(sets), len(sets)))
     for i, a in enumerate(sets):
         for j, b in enumerate(sets[:i]):
@@ -132,7 +162,7 @@ def dice_with_each(own: Hashes32, others: Sequence[Hashes32]) -> list[float]:
     return [dice(count_shared(a, b), len(a), len(b)) for b in parts]
 
 
-def needed_overlap(old: Signature, new: Signature, settings: Settings) -> float:
+def needed_overlap(old: Content, new: Content, settings: Settings) -> float:
     """What the overlap must be above: half at least where one text is clearly longer.
 
     A long article that quotes less than half of a short one is neither its copy nor its update.
@@ -149,13 +179,13 @@ def needed_with_lead(settings: Settings) -> float:
     return settings.min_overlap - bonus
 
 
-def has_same_lead(old: Signature, new: Signature) -> bool:
+def has_same_lead(old: Content, new: Content) -> bool:
     """Whether the longer text begins with what the shorter one has, too.
 
     A copy that was cut or continued keeps its beginning. The shorter one's does not count: a long
     article may quote the lead of a short one and go on about something else.
     """
-    shorter, longer = sorted((old, new), key=lambda signature: signature.words)
+    shorter, longer = sorted((old, new), key=lambda content: content.words)
     lead = longer.shingles[: min(_LEAD, len(longer.shingles) // 2)]
     if len(lead) < _SHORTEST_LEAD:
         return False
@@ -163,7 +193,7 @@ def has_same_lead(old: Signature, new: Signature) -> bool:
 
 
 def is_extended(
-    old: Signature, new: Signature, of_old: float, needed: float, settings: Settings
+    old: Content, new: Content, of_old: float, needed: float, settings: Settings
 ) -> bool:
     """Whether `new` is clearly longer than `old` and contains the required share of it."""
     ratio = settings.extended_ratio
@@ -214,11 +244,9 @@ def _verify_by_method(
     )
 
 
-def _verify_short(
-    other: str, old: Signature, new: Signature, found_by: Mapping[str, int]
-) -> Evidence:
+def _verify_short(other: str, old: Content, new: Content, found_by: Mapping[str, int]) -> Evidence:
     """Texts without a shingle match only word for word."""
-    same = bool(old.words) and old.exact == new.exact
+    same = bool(old.words) and old.digest == new.digest
     return Evidence(
         other=other,
         found_by=found_by,

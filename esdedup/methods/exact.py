@@ -10,10 +10,11 @@ import hashlib
 import itertools
 
 from esdedup.methods.equality import compare, matches, min_shared_keys
+from esdedup.methods.key_text import shorten_digest
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 
-__all__ = ["compare", "keys", "matches", "min_shared_keys", "sign"]
+__all__ = ["compare", "digest", "keys", "matches", "min_shared_keys", "sign"]
 
 
 def sign(batch: Batch, settings: Settings) -> list[str]:
@@ -28,6 +29,11 @@ def sign(batch: Batch, settings: Settings) -> list[str]:
 
 
 def keys(signed: str, settings: Settings) -> tuple[str, ...]:
-    """`x:` and the digest."""
-    del settings
-    return (f"x:{signed}",)
+    """`x` and the digest."""
+    prefix = "x" if settings.format > 1 else "x:"
+    return (prefix + digest(signed, settings),)
+
+
+def digest(signed: str, settings: Settings) -> str:
+    """What is stored with every document, to notice another text."""
+    return shorten_digest(bytes.fromhex(signed)) if settings.format > 1 else signed

@@ -39,7 +39,7 @@ class SentenceLengths:
 
 def sign(batch: Batch, settings: Settings) -> list[SentenceLengths]:
     """No windows for a text of fewer than `shortest` sentences, nor beyond `max_windows`."""
-    sentences = split(batch.texts)
+    sentences = split(batch.texts, settings.clause_marks)
     chosen = window_starts(sentences.words, settings)
     first, last = sentences.first[:-1], sentences.first[1:]
     beyond = np.where(
@@ -81,7 +81,7 @@ def query_keys(seed: str, settings: Settings) -> tuple[str, ...]:
 
 def all_windows(text: str, settings: Settings) -> tuple[str, ...]:
     """The keys of a search by text: windows one sentence apart, however many."""
-    own = split([text]).words
+    own = split([text], settings.clause_marks).words
     if len(own) < min_sentences(settings):
         return ()
     return keys(SentenceLengths(own, window_starts(own, settings)), settings)

@@ -8,10 +8,10 @@ share of the p permutations which their sets of shingles have in common (Jaccard
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import numpy as np
 
+from esdedup.methods.key_text import write_keys_by_position
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 from esdedup.text.hashing import Hashes, draw_numbers, mix
@@ -45,14 +45,8 @@ def sign(batch: Batch, settings: Settings) -> list[Hashes]:
 
 
 def keys(signed: Hashes, settings: Settings) -> tuple[str, ...]:
-    """`sPP:` the permutation in decimal, then the low 48 bits of its minimum in hex.
-
-    Among 10^8 documents a minimum meets a different one with the same 48 bits with probability
-    4 * 10^-7.
-    """
-    del settings
-    digits = signed.astype(">u8").tobytes().hex()
-    return tuple([prefix + digits[start:end] for prefix, start, end in _layout(len(signed))])
+    """`s`, the number of the permutation, and the low 48 bits of its minimum."""
+    return write_keys_by_position("s", signed, settings)
 
 
 def min_shared_keys(settings: Settings) -> int:
@@ -90,9 +84,3 @@ def _permute(values: Hashes, numbers: Hashes, settings: Settings) -> Hashes:
 def _permutations(settings: Settings) -> Hashes:
     numbers = draw_numbers(settings.seed, "sketch", settings.permutations)
     return numbers if settings.fingerprint == "poly31" else numbers | np.uint64(1)
-
-
-@cache
-def _layout(permutations: int) -> tuple[tuple[str, int, int], ...]:
-    """Prefix and place of each key within the sketch written as 16 hex digits a number."""
-    return tuple((f"s{i:02d}:", 16 * i + 4, 16 * i + 16) for i in range(permutations))

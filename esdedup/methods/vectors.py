@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from esdedup.errors import SettingsError
 from esdedup.features.entities.spacy_ner import remedy
+from esdedup.settings.values import quote
 
 # Steps of a unit. Sums of whole numbers are the same in any order and on any machine; components
 # of common models are below 10, so that 2^53 is far for texts of any length.
@@ -57,15 +58,15 @@ def load(model: str) -> Any:
 
     try:
         vectors = spacy.load(model, exclude=list(_UNUSED)).vocab.vectors
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise SettingsError(
-            f"simhash_vectors is {model!r}, and spaCy finds no such model; {remedy(model)} (it has "
-            "to have word vectors: names end in _md or _lg), or leave simhash_vectors empty"
+            f"simhash_vectors is {quote(model)}, and spaCy finds no such model; {remedy(model)} "
+            "(it has to have word vectors: names end in _md or _lg), or leave simhash_vectors empty"
         ) from error
     if not vectors.shape[0] or not vectors.shape[1]:
         raise SettingsError(
-            f"simhash_vectors is {model!r}, and that model has no word vectors; install one that "
-            f"has (names end in _md or _lg) with `python -m spacy download "
+            f"simhash_vectors is {quote(model)}, and that model has no word vectors; install one "
+            f"that has (names end in _md or _lg) with `python -m spacy download "
             f"{model.rsplit('_', 1)[0]}_md`, or leave simhash_vectors empty"
         )
     return vectors

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from esdedup.methods.key_text import write_keys
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 from esdedup.text.hashing import Hashes, mix
@@ -30,9 +31,9 @@ def sign(batch: Batch, settings: Settings) -> list[Hashes]:
 
 
 def keys(signed: Hashes, settings: Settings) -> tuple[str, ...]:
-    """`n:` and the low 48 bits in hex, each hash once, in the order of the text."""
+    """`n` and the low 48 bits, each hash once, in the order of the text."""
     distinct = list(dict.fromkeys(signed.tolist()))[: settings.winnow_max_keys]
-    return tuple([f"n:{value & 0xFFFFFFFFFFFF:012x}" for value in distinct])
+    return write_keys("n", np.array(distinct, np.uint64), settings)
 
 
 def min_shared_keys(settings: Settings) -> int:

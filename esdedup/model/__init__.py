@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -16,7 +16,7 @@ from esdedup.model.encoding import TOO_DEEP, is_too_deep
 from esdedup.model.json_form import JSON as JSON
 from esdedup.model.json_form import JsonField, Result, Rounded
 from esdedup.model.json_form import iso as iso
-from esdedup.model.numbers import NumberChange, NumberContext, WrittenNumbers, encode_numbers
+from esdedup.model.numbers import NumberChange
 
 Role = Literal["original", "duplicate", "update", "unprocessed"]
 Hashes32 = NDArray[np.uint32]
@@ -127,23 +127,20 @@ class Failure(Result):
             object.__setattr__(self, name, well_formed(getattr(self, name)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Signature:
-    """What the methods computed from one document; verification needs nothing else of it.
+    """What is stored of a document besides its fields: the keys that find it.
 
-    `keys` are the retrievable strings of each method; `shingles` the 32-bit n-gram hashes in
-    text order, as far as verification reads them; `words` the length of the signed text.
-    `query_seed` has, of methods that store fewer keys than a document queries with, what the query
-    keys are made from.
+    `keys` are the retrievable strings of each method, `digest` tells whether two texts have the
+    same words, `words` how many they have. `query_seed` has, of methods that store fewer keys than
+    a document queries with, what the query keys are made from. Everything else is computed from the
+    text (`matching.content`).
     """
 
     format: str
     keys: Mapping[str, tuple[str, ...]]
-    shingles: Hashes32
-    words: int
-    exact: str
-    numbers: Sequence[NumberContext] = ()
-    lang: str | None = None
+    digest: str = ""
+    words: int = 0
     query_seed: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> JSON:
@@ -151,50 +148,13 @@ class Signature:
             "format": self.format,
             "keys": {method: list(keys) for method, keys in self.keys.items()},
             **({"kept": dict(self.query_seed)} if self.query_seed else {}),
-            "shingles": base64.b64encode(pack(self.shingles)).decode("ascii"),
+            "digest": self.digest,
             "words": self.words,
-            "exact": self.exact,
-            "numbers": [n.to_json() for n in self.numbers],
-            "lang": self.lang,
         }
 
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return cls(
-            format=raw["format"],
-            keys={method: tuple(keys) for method, keys in raw["keys"].items()},
-            shingles=unpack(base64.b64decode(raw["shingles"])),
-            words=raw["words"],
-            exact=raw["exact"],
-            numbers=tuple(NumberContext.from_json(n) for n in raw["numbers"]),
-            lang=raw["lang"],
-            query_seed=raw.get("kept", {}),
-        )
-
     def __reduce__(self) -> tuple[Callable[..., Signature], tuple[Any, ...]]:
-        """Sent between processes as plain values: a third of the cost of sending the objects."""
-        shingles, numbers = pack(self.shingles), encode_numbers(self.numbers)
-        values = (self.format, self.keys, shingles, self.words, self.exact, numbers)
-        return _rebuild_signature, (*values, self.lang, self.query_seed)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Signature) and self.to_json() == other.to_json()
-
-    __hash__ = None  # type: ignore[assignment]  # holds arrays and mappings
-
-
-def _rebuild_signature(
-    format_: str,
-    keys: Mapping[str, tuple[str, ...]],
-    shingles: bytes,
-    words: int,
-    digest: str,
-    numbers: str,
-    lang: str | None,
-    query_seed: Mapping[str, str],
-) -> Signature:
-    counts = WrittenNumbers(numbers)
-    return Signature(format_, keys, unpack(shingles), words, digest, counts, lang, query_seed)
+        """Sent between processes as plain values: a third of the cost of sending the object."""
+        return Signature, (self.format, self.keys, self.digest, self.words, self.query_seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,19 +204,37 @@ class Evidence(Result):
         return cls(**{**raw, "numbers": tuple(NumberChange(*c) for c in raw["numbers"])})
 
 
+def stored_evidence(
+    link: Link, score: float, reason: str, changes: Sequence[Sequence[str]]
+) -> tuple[Evidence, ...]:
+    """What a store keeps of the evidence: the match, its overlap, why, and what changed.
+
+    `explain` computes the rest from the texts.
+    """
+    if link.parent is None or link.role not in ("duplicate", "update"):
+        return ()
+    numbers = tuple(NumberChange(*change) for change in changes)
+    evidence = Evidence(link.parent, overlap=score, reason=reason, numbers=numbers)
+    return (replace(evidence, verdict=link.role),)
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A stored document that shares keys, with what verification needs of it."""
 
-    id: str
+    document: Document
     shared: Mapping[str, int]
     signature: Signature
     order: Order
     link: Link
 
+    @property
+    def id(self) -> str:
+        return self.document.id
+
     def with_shared(self, shared: Mapping[str, int]) -> Candidate:
         """The same document with other shared keys."""
-        return Candidate(self.id, shared, self.signature, self.order, self.link)
+        return Candidate(self.document, shared, self.signature, self.order, self.link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +262,11 @@ class Decision(Result):
         linked = self.role in ("duplicate", "update") and bool(self.evidence)
         parent = self.evidence[0].other if linked else None
         return Link(self.role, self.group, self.story, parent, self.branch)
+
+    @property
+    def changes(self) -> tuple[NumberChange, ...]:
+        """What an update changed."""
+        return self.evidence[0].numbers if self.role == "update" and self.evidence else ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -385,18 +368,6 @@ def parse_time(value: object) -> datetime | None:
         return datetime.fromtimestamp(value / 1000 if abs(value) >= 1e11 else value, UTC)
     moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-_PACKED = np.dtype("<u4")
-
-
-def pack(hashes: Hashes32) -> bytes:
-    """Little-endian 32-bit words, in text order."""
-    return hashes.astype(_PACKED, copy=False).tobytes()
-
-
-def unpack(blob: bytes) -> Hashes32:
-    return np.frombuffer(blob, _PACKED).astype(np.uint32, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,6 +19,7 @@ class MethodSpec:
     # A key is in one story and its copies; keys of other methods, as a phrase, may be in many.
     is_selective: bool = False
     uses_word_statistics: bool = False
+    finds_passages: bool = False  # that two texts share, whether or not one is a copy
 
 
 METHOD_SPECS = {
@@ -27,7 +28,7 @@ METHOD_SPECS = {
         MethodSpec("sketch", "sketch", is_selective=True),
         MethodSpec("exact", "exact", is_selective=True),
         MethodSpec("lengths", "windows", has_many_keys=True),
-        MethodSpec("winnowing", "fingerprints"),
+        MethodSpec("winnowing", "fingerprints", finds_passages=True),
         MethodSpec("phrases", "phrases", has_many_keys=True, uses_word_statistics=True),
         MethodSpec("spotsigs", "spots", has_many_keys=True),
         MethodSpec(

@@ -34,10 +34,10 @@ import numpy as np
 from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.clustering.records import undecided_record
 from esdedup.errors import QueryError
-from esdedup.features.numbers import LazyFacts, NumberContext, extract_facts
 from esdedup.ingest.sign import sign_many
+from esdedup.matching.content import Content, read_contents
 from esdedup.matching.decide import decide
-from esdedup.matching.verify import count_shared, distinct, verify
+from esdedup.matching.verify import count_shared, distinct, verify_contents
 from esdedup.model import Decision, Document, Evidence, Hashes32
 from esdedup.model.batching import batched
 from esdedup.model.json_form import JsonField, Result
@@ -48,7 +48,6 @@ from esdedup.search.known_groups import find_known_groups
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
 from esdedup.stores.key_index import KeyIndex
-from esdedup.text.tokens import guess_language
 
 Keep = Literal["first", "earliest", "source", "longest"]
 Rule = Literal["known group", "same id", "same address", "text", "snippet", "headline"]
@@ -209,6 +208,7 @@ class _Entry:
     item: Item
     titles: tuple[str, ...]
     record: Record | None  # of items that have a text or a snippet
+    content: Content | None
 
     @property
     def is_text(self) -> bool:
@@ -216,11 +216,11 @@ class _Entry:
 
     @property
     def words(self) -> int:
-        return self.record.signature.words if self.record else 0
+        return self.content.words if self.content else 0
 
     @cached_property
     def shingles(self) -> Hashes32:
-        return distinct(self.record.signature.shingles) if self.record else np.zeros(0, np.uint32)
+        return distinct(self.content.shingles) if self.content else np.zeros(0, np.uint32)
 
 
 class Folder:
@@ -265,16 +265,16 @@ class Folder:
 
     def _entries(self, items: Sequence[Item]) -> Iterator[_Entry]:
         with_body = [item for item in items if item.body]
-        documents = [
-            Document(id=str(item.place), text=item.body, lang=_ANY_LANGUAGE) for item in with_body
-        ]
-        signed = sign_many(documents, self._settings, _UnreadNumbers)
+        documents = [Document(id=str(item.place), text=item.body) for item in with_body]
+        signed = sign_many(documents, self._settings)
+        contents = read_contents(documents, self._settings)
         records = {
-            item.place: undecided_record(own, (item.place, ""), 0)
-            for item, own in zip(with_body, signed, strict=True)
+            item.place: (undecided_record(own, (item.place, ""), 0), content)
+            for item, own, content in zip(with_body, signed, contents, strict=True)
         }
         for item in items:
-            yield _Entry(item, rules.title_words(item), records.get(item.place))
+            record, content = records.get(item.place, (None, None))
+            yield _Entry(item, rules.title_words(item), record, content)
 
     # --- one item --------------------------------------------------------------------------------
 
@@ -350,9 +350,9 @@ class Folder:
 
     def _verify(self, old: _Entry, new: _Entry) -> Evidence | None:
         """Evidence of two whole texts; None where one of them is less."""
-        if not (old.is_text and new.is_text and old.record and new.record):
+        if not (old.is_text and new.is_text and old.content and new.content):
             return None
-        return verify(old.item.name, old.record.signature, new.record.signature, self._settings)
+        return verify_contents(old.item.name, old.content, new.content, self._settings)
 
     def _decide(self, new: _Entry) -> Decision | None:
         """The decision about a whole text among leaders, each an original of its own group.
@@ -362,7 +362,7 @@ class Folder:
         record = new.record
         if not new.is_text or record is None:
             return None
-        query = self._queries.build(record.document.id, record.signature, record.order)
+        query = self._queries.build(record, record.order)
         candidates = [
             candidate
             for candidate in self._texts.find(query)
@@ -370,7 +370,7 @@ class Folder:
         ]
         if not candidates:
             return None
-        return decide(record.document.id, record.signature, candidates, self._settings)
+        return decide(record, candidates, self._settings)
 
     def _find_sharing_shingles(self, new: _Entry) -> list[int]:
         """Leaders that share word sequences, one of the two being a snippet."""
@@ -418,13 +418,6 @@ class Folder:
             for shingle in self._leaders[place].shingles.tolist():
                 self._by_shingle.setdefault(shingle, []).append(place)
         self._unindexed = []
-
-
-class _UnreadNumbers(LazyFacts):
-    """The language matters to counts alone, and is guessed where these are looked for."""
-
-    def _find(self) -> tuple[NumberContext, ...]:
-        return extract_facts(self._text, guess_language(self._text))
 
 
 def _snippet_overlap(old: _Entry, new: _Entry) -> float | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from esdedup.clustering.reconcile import QueryBuilder
-from esdedup.features.numbers import LazyFacts
 from esdedup.ingest.sign import sign_many
 from esdedup.matching.decide import decide
 from esdedup.model import MAX_ID_BYTES, Document
@@ -44,13 +43,13 @@ def _find_by_text(items: Sequence[Item], store: Store, by: By) -> dict[int, str]
     """Whole texts as the store would decide about them if they were added now."""
     texts = [item for item in items if item.content == "text"]
     documents = [Document(id=str(i.place), title=i.title, text=i.body) for i in texts]
-    signed = sign_many(documents, store.settings, LazyFacts)
+    signed = sign_many(documents, store.settings)
     builder = QueryBuilder.of(store.settings)
-    queries = [builder.build("", one.signature, _LAST) for one in signed]
+    queries = [builder.build(one, _LAST, id_="") for one in signed]
     found: dict[int, str] = {}
     candidates = store.candidates.find(queries) if queries else []
     for item, one, own in zip(texts, signed, candidates, strict=True):
-        decision = decide(one.document.id, one.signature, own, store.settings)
+        decision = decide(one, own, store.settings)
         if decision.role == "duplicate":
             found[item.place] = decision.group if by == "group" else decision.story
         elif decision.role == "update" and by == "story":

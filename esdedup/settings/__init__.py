@@ -18,12 +18,9 @@ from typing import Any, Self, get_type_hints
 
 from esdedup.errors import SettingsError, SettingsMismatch
 from esdedup.model.methods import METHOD_SPECS
-from esdedup.settings.presets import preset_values
+from esdedup.settings.presets import FORMAT_1, preset_values
 from esdedup.settings.table import SettingsTable
 from esdedup.settings.values import check_bounds, check_windows, coerce, quote, read_toml
-
-# Raised whenever the same settings give other keys than before; see docs/format.md.
-FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +38,7 @@ class Settings(SettingsTable):
         for name, chosen, known in (
             ("methods", self.methods or ("",), tuple(METHOD_SPECS)),
             ("verified_by", (self.verified_by,), ("overlap", *METHOD_SPECS)),
+            ("candidates_by", self.candidates_by, self.methods),
         ):
             if unknown := [entry for entry in chosen if entry not in known]:
                 raise SettingsError(
@@ -78,6 +76,20 @@ class Settings(SettingsTable):
         return replace(self, words_file=os.fspath(file), words_version=read_version(file))
 
     @property
+    def candidate_methods(self) -> tuple[str, ...]:
+        """The methods whose keys a candidate query uses."""
+        if self.candidates_by:
+            return self.candidates_by
+        has_window = bool(self.candidate_window)
+        found = [
+            name
+            for name in self.methods
+            if not METHOD_SPECS[name].finds_passages
+            and (has_window or not METHOD_SPECS[name].matches_by_chance)
+        ]
+        return tuple(found) or self.methods
+
+    @property
     def ranked_candidates(self) -> int:
         """How many candidates a store returns: those verified, and the originals of the secondary
         representatives among them."""
@@ -101,14 +113,13 @@ class Settings(SettingsTable):
 
     def _shaping_fields(self, is_included: Callable[[str | None], bool]) -> dict[str, Any]:
         values = self.to_json()
-        shaping = {
+        return {
             f.name: values[f.name]
             for f in fields(self)
             if f.metadata["shapes"]
             and is_included(f.metadata["method"])
             and self._has_effect(f.name)
         }
-        return {"format": FORMAT, **shaping}
 
     def _has_effect(self, name: str) -> bool:
         """Whether a field has an effect: fields about statistics have none without `words_file`."""
@@ -116,6 +127,10 @@ class Settings(SettingsTable):
             return self.uses_words
         if name == "keep_sources":
             return self.keep == "ranking"
+        if name in ("compared_part", "short_text", "max_shingles", "number_check"):
+            return self.format == 1  # since format 2 nothing that they shape is stored
+        if name in ("entity_in_sentence", "clause_marks", "entity_keys"):  # new in format 2
+            return bool(getattr(self, name))
         return name != "leave_out_boilerplate" or self.leave_out_boilerplate
 
     def to_json(self) -> dict[str, Any]:
@@ -124,7 +139,8 @@ class Settings(SettingsTable):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        return cls()._with(raw, where="JSON")
+        """Recorded settings; those without a format are of format 1."""
+        return cls()._with(raw if "format" in raw else {**FORMAT_1, **raw}, where="JSON")
 
     @classmethod
     def load(
@@ -170,7 +186,7 @@ class Settings(SettingsTable):
         _check_words(mine.get("words_version"), recorded.get("words_version"), store)
         by_name = {f.name: f.metadata["method"] for f in fields(self)}
         absent = [n for n in mine if n not in recorded and by_name.get(n)]
-        if absent:
+        if absent and recorded.get("format") == self.format:
             raise SettingsMismatch(
                 f"{store} has no keys of the method {by_name[absent[0]]!r}, which was off when it "
                 f"was written: `esdedup backfill --only {by_name[absent[0]]}` adds them"
@@ -180,9 +196,11 @@ class Settings(SettingsTable):
             detail = ", ".join(
                 f"{n} is {recorded.get(n)!r} there and {mine[n]!r} here" for n in differing
             )
+            upgrade = ", bring it to format 2 (`esdedup backfill --upgrade`)"
             raise SettingsMismatch(
                 f"{store} was written with other settings: {detail}. Open it with its own "
-                "settings, or index the articles into a new store."
+                f"settings{upgrade if 'format' in differing else ''}, or index the articles into a "
+                "new store."
             )
 
     def _with(self, values: Mapping[str, Any], *, where: str) -> Self:

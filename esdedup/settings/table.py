@@ -71,9 +71,25 @@ class SettingsTable:
         "Name of the preset the other values start from.",
         Value("hybrid"),
     )
+    format: int = _all_keys(
+        "How keys are written (docs/format.md). A store keeps the format it was made with; "
+        "`esdedup backfill --upgrade` brings one of format 1 to format 2.",
+        Value(2, "number", low=1, high=2),
+    )
+    reads_format_1: bool = setting(
+        "Whether candidate queries use the keys of format 1 as well; `esdedup backfill --upgrade` "
+        "sets it while it runs.",
+        Value(False),
+    )
     methods: tuple[str, ...] = setting(
-        "Methods that sign documents and find candidates; only these cost space and time.",
-        Value(("sketch",)),
+        "Methods that sign documents; only these cost space and time.",
+        Value(("sketch", "simhash", "entities")),
+    )
+    candidates_by: tuple[str, ...] = setting(
+        "Methods whose keys a candidate query uses. Empty: all that sign, except simhash if there "
+        "is no candidate window, since chance matches of short blocks grow with the index, and "
+        "winnowing, which finds passages; these two only if they sign alone.",
+        Value(()),
     )
     signed_text: SignedText = _all_keys(
         "Which text is signed: title and body trimmed and joined, or the body alone.",
@@ -133,6 +149,10 @@ class SettingsTable:
     )
 
     # Methods that sign passages, and the statistics of a corpus.
+    clause_marks: str = _lengths_keys(
+        "Marks at which the method `lengths` cuts a text besides those that end a sentence.",
+        Value("", "characters", source="paper 003, section 3.1 (Table 6 implies , and ;)"),
+    )
     window_sentences: int = _lengths_keys(
         "Sentences in a window of lengths (WS).",
         Value(8, "sentences", low=1, high=64, source="paper 003, Table 7"),
@@ -389,6 +409,16 @@ class SettingsTable:
     entity_words_after: int = _entities_keys(
         "Words after an entity that are signed with it (the s of pNEs).",
         Value(5, "words", low=0, high=100, source="paper 004, Table 4.1 (1 to 7)"),
+    )
+
+    entity_keys: int = _entities_keys(
+        "Contexts of entities stored as keys, those of the smallest hash; 0 stores one hash of all "
+        "contexts as in the paper, which changes with any edited word.",
+        Value(12, "keys", low=0, high=99, source="paper 004, chapter 4 (one hash)"),
+    )
+    entity_in_sentence: bool = _entities_keys(
+        "Whether the words signed with an entity end with its sentence.",
+        Value(True, source="paper 004, sample A.9"),
     )
 
     # Similar news, events, and one run.

@@ -69,7 +69,7 @@ class KeyIndex:
                 and (link.is_representative or not query.representatives_only)
                 and _is_within(query.window, order, query.order)
             ):
-                candidates.append(Candidate(id_, shared, record.signature, order, link))
+                candidates.append(Candidate(record.document, shared, record.signature, order, link))
         return candidates, successors
 
 

@@ -22,14 +22,13 @@ from typing import Literal, NoReturn
 
 from esdedup.errors import StoreError, StoreMissing
 from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
-from esdedup.model import Candidate, Decision, Failure, microseconds
+from esdedup.model import Candidate, Decision, Failure, microseconds, stored_evidence
 from esdedup.model.queries import By
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery, Record, WriteReport
 from esdedup.stores.key_index import KeyIndex
 from esdedup.stores.ports import (
     EVENTUAL,
-    MAX_STORED_EVIDENCE,
     TRANSACTIONAL,
     HitReader,
     Versioned,
@@ -66,8 +65,12 @@ class MemoryData:
         if record is None:
             del self.documents[id_]
         else:
-            kept = replace(record.decision, evidence=record.decision.evidence[:MAX_STORED_EVIDENCE])
-            self.documents[id_] = replace(record, decision=kept, version=self.writes)
+            decision = record.decision
+            evidence = stored_evidence(
+                decision.link, decision.score, decision.reason, decision.changes
+            )
+            decision = replace(decision, evidence=evidence)
+            self.documents[id_] = replace(record, decision=decision, version=self.writes)
             self.changed[id_] = clock()
         self.unrefreshed.add(id_)
         if not self.delayed:

@@ -32,8 +32,6 @@ _T = TypeVar("_T")
 _Key = TypeVar("_Key", bound=Hashable)
 _Id = TypeVar("_Id", bound=Hashable)
 
-# Evidence that is stored with a decision: the match and the runner-ups.
-MAX_STORED_EVIDENCE = 3
 # Over-frequent keys that are reported; more are a sign of something else.
 MAX_FREQUENT_KEYS = 100
 
@@ -328,6 +326,9 @@ class Maintenance(Protocol):
         """From now on the store is opened with the settings that it has now."""
 
     def stats(self) -> dict[str, Any]: ...
+    def own_bytes(self, ids: Sequence[str]) -> int:
+        """Bytes of the fields that esdedup added to these documents."""
+
     def over_frequent_keys(self, above: int) -> dict[str, int]:
         """Keys that more representatives than this share, with their number.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
-from esdedup.model import Document, Hashes32, TermVector
+from esdedup.model import Document, TermVector
 
 if TYPE_CHECKING:
     from esdedup.stores import Record
@@ -46,14 +46,12 @@ class Near(NamedTuple):
     moment: int
     group: str
     story: str
-    shingles: Hashes32
     keys: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, record: Record, cosine: float) -> Near:
-        own, signature = record.decision, record.signature
-        moment, shingles, keys = record.order[0], signature.shingles, signature.keys
-        return cls(record.document, cosine, moment, own.group, own.story, shingles, keys)
+        own, keys = record.decision, record.signature.keys
+        return cls(record.document, cosine, record.order[0], own.group, own.story, keys)
 
 
 class TopicIndex(Protocol):

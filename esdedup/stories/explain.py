@@ -12,6 +12,7 @@ from typing import Annotated
 
 from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
+from esdedup.matching.content import read_contents
 from esdedup.matching.verify import verify
 from esdedup.methods import METHODS
 from esdedup.model import Decision, Evidence
@@ -85,6 +86,7 @@ class Explanation(Result):
         bool, JsonField(description="The texts are longer than what `spans` compares.")
     ] = False
     measures: Annotated[tuple[Measured, ...], JsonField(convert=_measures_by_method)] = ()
+    words: Annotated[tuple[int, int], JsonField(description="Words of both texts.")] = (0, 0)
     names: Annotated[tuple[str, ...], JsonField(description="Named entities that both have.")] = ()
     runner_up: RunnerUp | None = None
 
@@ -104,13 +106,8 @@ def explain(
     """
     old, new = sorted((one, other), key=lambda record: record.order)
     keys = count_shared_keys(old, new, settings)
-    evidence = verify(
-        old.document.id,
-        old.signature,
-        new.signature,
-        settings,
-        found_by={k.method: k.shared for k in keys if k.is_enough},
-    )
+    found_by = {k.method: k.shared for k in keys if k.is_enough}
+    evidence = verify(old, new, settings, found_by)
     texts = [signed_text(record.document, settings) for record in (old, new)]
     spans, cut = align(*texts)
     rule = describe_rule(old, new, keys, evidence, settings)
@@ -125,9 +122,15 @@ def explain(
         spans,
         cut,
         measures=measure_by_method(old, new, settings),
+        words=_count_words(old, new, settings),
         names=_find_shared_names(old, new) if "entities" in settings.methods else (),
         runner_up=_find_runner_up(old, new),
     )
+
+
+def _count_words(old: Record, new: Record, settings: Settings) -> tuple[int, int]:
+    before, after = read_contents([old.document, new.document], settings)
+    return before.words, after.words
 
 
 def count_shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:
@@ -177,7 +180,8 @@ def _describe_reason(old: Record, new: Record, evidence: Evidence, settings: Set
     if evidence.reason in _CHANGED:
         return f"{above}, and {_CHANGED[evidence.reason]} changed in the same context"
     if evidence.reason == "extended":
-        longer = new.signature.words / max(1, old.signature.words)
+        before, after = read_contents([old.document, new.document], settings)
+        longer = after.words / max(1, before.words)
         return (
             f"{above}, and the new text is {longer:.1f} times as long "
             f"(more than extended_ratio {settings.extended_ratio:g})"

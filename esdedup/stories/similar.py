@@ -18,7 +18,8 @@ from typing import Annotated
 from esdedup.clustering.records import undecided_record
 from esdedup.errors import QueryError, SettingsError
 from esdedup.features.topics import cosines, term_vectors, topic_version, vector_and_words
-from esdedup.ingest.sign import prepare_query
+from esdedup.ingest.sign import prepare
+from esdedup.matching.content import read_contents
 from esdedup.matching.verify import dice_with_each, verify
 from esdedup.methods import simhash
 from esdedup.model import Document, Failure, Order, microseconds
@@ -92,7 +93,7 @@ def similar_to(
     explain: bool = False,
 ) -> SimilarNews | Failure:
     """News similar to a text that need not be stored; without a date it is as of the latest."""
-    (item,) = prepare_query([document], store.settings)
+    (item,) = prepare([document], store.settings)
     if isinstance(item, Failure):
         return item
     published = item.document.published
@@ -187,10 +188,7 @@ def _bar(settings: Settings) -> float:
 def _without_copies(own: Record, found: Sequence[Near], store: Store) -> list[Near]:
     """A text that is not stored has no group, so its copies are recognised by their texts."""
     records = store.documents.get(near.document.id for near in found)
-    verdicts = {
-        id_: verify(id_, record.signature, own.signature, store.settings).verdict
-        for id_, record in records.items()
-    }
+    verdicts = {id_: verify(record, own, store.settings).verdict for id_, record in records.items()}
     return [near for near in found if verdicts.get(near.document.id, "duplicate") != "duplicate"]
 
 
@@ -198,7 +196,9 @@ def _rank(
     own: Record, found: Sequence[Near], query: TopicQuery, size: int, settings: Settings
 ) -> list[Similar]:
     """Best first, without those about something else."""
-    overlaps = dice_with_each(own.signature.shingles, [near.shingles for near in found])
+    documents = [own.document, *(near.document for near in found)]
+    mine, *theirs = (content.shingles for content in read_contents(documents, settings))
+    overlaps = dice_with_each(mine, theirs)
     bar, moment = _bar(settings), own.order[0]
     ranked = []
     for place, (near, overlap) in enumerate(zip(found, overlaps, strict=True)):

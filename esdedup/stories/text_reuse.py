@@ -180,7 +180,7 @@ def find_text_reuse(document: Document, store: Store) -> TextReuse | Failure:
         if id_ != document.id
     ]
     verified.sort(key=lambda copy: (-copy.shared.words, copy.document.id))
-    sentences = split([signed_text(document, store.settings)]).count(0)
+    sentences = split([signed_text(document, store.settings)], store.settings.clause_marks).count(0)
     return TextReuse(document, sentences, tuple(copy for copy in verified if copy.shared.passages))
 
 

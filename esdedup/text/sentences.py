@@ -68,9 +68,12 @@ class Sentences:
         return int(self.first[text + 1] - self.first[text])
 
 
-def split(texts: Sequence[str]) -> Sentences:
-    """All texts: a few passes in numpy over the characters of some of them at a time."""
-    parts = [_split(part) for part in batched(texts, _TOGETHER)]
+def split(texts: Sequence[str], further: str = "") -> Sentences:
+    """All texts: a few passes in numpy over the characters of some of them at a time.
+
+    `further` marks delimit as well: with "," and ";" the pieces are clauses.
+    """
+    parts = [_split(part, further) for part in batched(texts, _TOGETHER)]
     if len(parts) == 1:
         return parts[0]
     counts = [np.diff(part.first) for part in parts]
@@ -82,12 +85,12 @@ def split(texts: Sequence[str]) -> Sentences:
     )
 
 
-def _split(texts: Sequence[str]) -> Sentences:
+def _split(texts: Sequence[str], further: str) -> Sentences:
     codes = code_points("\n".join(["", *texts, ""]))
     sizes = np.fromiter(map(len, texts), np.int64, len(texts))
     ends_of_texts = np.cumsum(sizes + 1)  # the line ends after each
     starts, _ = word_edges(codes)
-    delimiters = _delimiters(codes, ends_of_texts)
+    delimiters = _delimiters(codes, ends_of_texts, further)
     before = np.searchsorted(starts, delimiters)  # words before each delimiter
     words = np.diff(before, prepend=0)
     filled = np.flatnonzero(words)
@@ -100,9 +103,9 @@ def _split(texts: Sequence[str]) -> Sentences:
     return Sentences(words, first_words - origins, ends, first)
 
 
-def _delimiters(codes: NDArray[np.uint32], ends_of_texts: Numbers) -> Numbers:
+def _delimiters(codes: NDArray[np.uint32], ends_of_texts: Numbers, further: str) -> Numbers:
     """Their places, and the end of every text: no sentence crosses it."""
-    kinds = _kinds().take(codes)
+    kinds = _kinds(further).take(codes)
     found = np.flatnonzero(kinds == _DELIMITER)
     parts = [found, ends_of_texts]
     thai = np.flatnonzero(kinds == _THAI)
@@ -113,9 +116,9 @@ def _delimiters(codes: NDArray[np.uint32], ends_of_texts: Numbers) -> Numbers:
 
 
 @cache
-def _kinds() -> NDArray[np.uint8]:
+def _kinds(further: str) -> NDArray[np.uint8]:
     table = np.zeros(0x110000, np.uint8)
-    table[[ord(c) for c in DELIMITERS]] = _DELIMITER
+    table[[ord(c) for c in DELIMITERS + further]] = _DELIMITER
     table[[ord(c) for c in " \t\n\r\u00a0"]] = _SPACE
     low, high = _SPACED_SENTENCES
     table[low : high + 1] = _THAI

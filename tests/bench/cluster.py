@@ -232,7 +232,7 @@ def _many_methods(url: str) -> None:
         items = prepare(list(newsroom.articles(500, prefix="new")), settings)
         signed = [item for item in items if isinstance(item, Signed)]
         questions = QueryBuilder.of(settings)
-        probes = [questions.build(s.document.id, s.signature, (1 << 62, "")) for s in signed]
+        probes = [questions.build(s, (1 << 62, "")) for s in signed]
         together, apart = _paired(
             [partial(store.candidates.find, probes)] * 5,
             [partial(store.candidates.count_on_server, probes)] * 5,
@@ -245,7 +245,7 @@ def _candidates_against_term(
     store: ClusterStore, signed: Sequence[Signed], settings: Settings
 ) -> float:
     questions = QueryBuilder.of(settings)
-    probes = [questions.build("", s.signature, (1 << 62, "")) for s in signed]
+    probes = [questions.build(s, (1 << 62, ""), id_="") for s in signed]
     # As `esdedup check` asks for one article.
     full = [
         candidate_requests.gathering_search([p], settings, later=False, size=100) for p in probes

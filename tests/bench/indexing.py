@@ -109,10 +109,7 @@ def _spread(values: Sequence[float], form: str) -> str:
 def _probes(deduplicator: Deduplicator, documents: list[Document]) -> list[CandidateQuery]:
     settings = deduplicator.settings
     questions, latest = QueryBuilder.of(settings), 1 << 62
-    return [
-        questions.build(s.document.id, s.signature, (latest, s.document.id))
-        for s in sign_many(documents, settings)
-    ]
+    return [questions.build(s, (latest, s.document.id)) for s in sign_many(documents, settings)]
 
 
 def _fill(deduplicator: Deduplicator, documents: list[Document]) -> None:

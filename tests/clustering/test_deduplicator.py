@@ -11,8 +11,10 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.outcomes import Outcome
-from esdedup.features.numbers import NumberContext, extract_facts, facts
+from esdedup.features.numbers import NumberContext, extract_facts
 from esdedup.ingest.sign import Signed, prepare
+from esdedup.matching import content as content_module
+from esdedup.matching.content import content_of
 from esdedup.model import Decision, Document, Failure
 from esdedup.settings import Settings
 from esdedup.stores.sqlite.quarantine import SQLiteQuarantine
@@ -111,7 +113,8 @@ def test_short_texts_match_word_for_word_only(deduplicator: Deduplicator) -> Non
         ("unprocessed", "t4"),
         ("unprocessed", "t5"),
     ]
-    assert decision_of(deduplicator, documents[1]).evidence[0].measure == "exact"
+    record = deduplicator.store.documents.get(["t1"])["t1"]
+    assert deduplicator.with_evidence(record).decision.evidence[0].measure == "exact"
 
 
 def test_a_short_text_never_meets_a_long_one(deduplicator: Deduplicator) -> None:
@@ -247,10 +250,10 @@ def test_a_check_counts_only_where_something_near_is_found(
         read.append(text)
         return extract_facts(text, lang)
 
-    monkeypatch.setattr(facts, "extract_facts", noted)
+    monkeypatch.setattr(content_module, "extract_facts", noted)
     toll, new = article("toll", ferry_with(17), 1), article("new", FLOOD, 1)
     assert [d.role for d in deduplicator.check_many([toll, new])] == ["update", "original"]
-    assert read == [toll.text]
+    assert read == [FERRY, toll.text], "of two that match"
 
 
 def test_a_text_whose_counts_cannot_be_read_costs_only_itself(
@@ -263,7 +266,7 @@ def test_a_text_whose_counts_cannot_be_read_costs_only_itself(
             raise ValueError("no number")
         return extract_facts(text, lang)
 
-    monkeypatch.setattr(facts, "extract_facts", broken)
+    monkeypatch.setattr(content_module, "extract_facts", broken)
     asked = [article("toll", ferry_with(17), 1), article("copy", f"{FLOOD} Again.", 1)]
     decided = list(deduplicator.check_many(asked))
     assert [d.role for d in decided] == ["unprocessed", "duplicate"]
@@ -328,10 +331,12 @@ def test_candidates_only_within_the_window(one_batch: bool) -> None:
 def test_giant_texts_take_bounded_space(deduplicator: Deduplicator, text: str, words: int) -> None:
     (outcome,) = index(deduplicator, Document(id="giant", text=text))
     assert outcome.decision.role == "original"
-    signature = deduplicator.store.documents.get(["giant"])["giant"].signature
-    assert signature.words == words
-    assert len(signature.shingles) <= deduplicator.settings.max_shingles
-    assert len(signature.numbers) <= 2000
+    record = deduplicator.store.documents.get(["giant"])["giant"]
+    content = content_of(record.document, deduplicator.settings)
+    assert content.words == words
+    assert len(content.shingles) <= deduplicator.settings.max_shingles
+    assert len(content.facts) <= 2000
+    assert len(str(record.signature.to_json())) < 2000
     (copy,) = index(deduplicator, Document(id="copy", text=text))
     assert copy.decision.link.group == "giant"
 

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.outcomes import Outcome
 from esdedup.clustering.reconcile import QueryBuilder
-from esdedup.ingest.sign import prepare, sign_many
+from esdedup.ingest.sign import Signed, prepare, sign_many
+from esdedup.matching.content import content_of
 from esdedup.matching.verify import verify
 from esdedup.methods import METHODS
-from esdedup.model import Document, Evidence, Link, Order, Signature
+from esdedup.model import Document, Evidence, Link, Order
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from tests.support.articles import SENTENCES, WHOLE, StoryVariant, story_sentence
@@ -85,12 +86,12 @@ def naive_links(
     documents: Sequence[Document], orders: dict[str, Order], settings: Settings = SETTINGS
 ) -> dict[str, Link]:
     """The definition: walk the order; each document leans on what attracts before it, or leads."""
-    signed = {s.document.id: s.signature for s in sign_many(documents, settings)}
+    signed = {s.document.id: s for s in sign_many(documents, settings)}
     links: dict[str, Link] = {}
     for id_ in sorted(signed, key=lambda i: orders[i]):
         attracting = [n for n, link in links.items() if link.group == n or link.branch]
         seen = {
-            n: verify(n, signed[n], signed[id_], settings)
+            n: verify(signed[n], signed[id_], settings)
             for n in attracting
             if _is_candidate(signed[n], signed[id_], settings)
         }
@@ -121,11 +122,11 @@ def naive_links(
 def _most_central(
     copied: Sequence[str],
     seen: dict[str, Evidence],
-    signed: dict[str, Signature],
+    signed: dict[str, Signed],
     orders: dict[str, Order],
 ) -> str:
     """The match that all matches speak for, by the cube of how close they are."""
-    shingles = {n: set(signed[n].shingles.tolist()) for n in copied}
+    shingles = {n: set(content_of(signed[n].document, SETTINGS).shingles.tolist()) for n in copied}
 
     def spoken_for(one: str) -> float:
         total = 0.0
@@ -144,11 +145,12 @@ def _likeness(evidence: Evidence) -> float:
     return evidence.of_new * evidence.of_old / (evidence.of_new + evidence.of_old)
 
 
-def _is_candidate(a: Signature, b: Signature, settings: Settings) -> bool:
+def _is_candidate(a: Signed, b: Signed, settings: Settings) -> bool:
+    one, other = a.signature.keys, b.signature.keys
     return any(
-        method.compare(a.keys.get(name, ()), b.keys.get(name, ()), settings)
-        >= method.min_shared_keys(settings)
-        for name, method in METHODS.items()
+        len(set(one.get(name, ())) & set(other.get(name, ())))
+        >= METHODS[name].min_shared_keys(settings)
+        for name in (*settings.candidate_methods, "exact")
     )
 
 

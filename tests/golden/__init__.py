@@ -1,7 +1,8 @@
-"""Signatures of fixed texts as format 1 makes them: what is stored outlives the code.
+"""Signatures of fixed texts in every format: what is stored outlives the code.
 
-`python -m tests.golden` writes them anew. That is right only together with a raised FORMAT in
-esdedup/settings/__init__.py; otherwise a difference means that stored signatures no longer match.
+`python -m tests.golden` writes those of the present format anew. That is right only together with
+a new number of the format; otherwise a difference means that stored keys no longer match. Files of
+earlier formats are never written again.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from esdedup.ingest.sign import sign_many
+from esdedup.matching.content import read_contents
 from esdedup.model import Document
-from esdedup.settings import FORMAT, Settings
+from esdedup.settings import Settings
+from esdedup.settings.presets import FORMAT_1, PRESETS
 
-FILE = Path(__file__).parent / f"format{FORMAT}.json"
+FORMATS = (1, 2)
+PRESENT = FORMATS[-1]
+FOLDER = Path(__file__).parent
 SIGNED_PRESETS = ("hybrid", "nrc-gphin")
 FIRST_SHINGLES = 8
 
@@ -82,28 +87,38 @@ DOCUMENTS = (
 )
 
 
-def signed(preset: str) -> dict[str, Any]:
-    settings = Settings.load(preset=preset, environment={})
+def settings_of(format_: int, preset: str, **flags: Any) -> Settings:
+    """A preset as a store of this format has it."""
+    of_format = {"clause_marks": "", **FORMAT_1} if format_ == 1 else {}
+    methods = {"methods": PRESETS[preset]["methods"]} if "methods" in PRESETS[preset] else {}
+    return Settings.load(
+        preset=preset, environment={}, flags={**of_format, **methods, **flags, "format": format_}
+    )
+
+
+def signed(preset: str, format_: int) -> dict[str, Any]:
+    settings = settings_of(format_, preset)
+    contents = read_contents(DOCUMENTS, settings)
     return {
         one.document.id: {
             "keys": {method: list(keys) for method, keys in one.signature.keys.items()},
-            "first_shingles": one.signature.shingles[:FIRST_SHINGLES].tolist(),
-            "shingles": len(one.signature.shingles),
-            "exact": one.signature.exact,
-            "words": one.signature.words,
-            "numbers": [number.to_json() for number in one.signature.numbers],
-            "lang": one.signature.lang,
+            "first_shingles": content.shingles[:FIRST_SHINGLES].tolist(),
+            "shingles": len(content.shingles),
+            "exact": one.signature.digest,
+            "words": content.words,
+            "numbers": [list(fact) for fact in content.facts] if settings.number_check else [],
+            "lang": content.lang,
         }
-        for one in sign_many(DOCUMENTS, settings)
+        for one, content in zip(sign_many(DOCUMENTS, settings), contents, strict=True)
     }
 
 
-def vectors() -> dict[str, Any]:
+def vectors(format_: int) -> dict[str, Any]:
     return {
         preset: {
-            "shaping": Settings.load(preset=preset, environment={}).shaping(),
-            "fingerprint": Settings.load(preset=preset, environment={}).fingerprint_of_format(),
-            "signatures": signed(preset),
+            "shaping": settings_of(format_, preset).shaping(),
+            "fingerprint": settings_of(format_, preset).fingerprint_of_format(),
+            "signatures": signed(preset, format_),
         }
         for preset in SIGNED_PRESETS
     }

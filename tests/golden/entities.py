@@ -1,18 +1,11 @@
-"""Golden keys of the methods entities and lengths: `python -m tests.golden.entities` writes them.
-
-A difference means that stored keys no longer match; see tests/golden.
-"""
+"""Keys of the methods entities and lengths for fixed texts."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from esdedup.ingest.sign import sign_many
 from esdedup.model import Document
-from esdedup.settings import Settings
+from tests.golden import settings_of
 
-FILE = Path(__file__).parent / "methods_entities.json"
 PRESETS = ("tweezer", "chang-wang")
 _LENGTHS = (3, 7, 4, 9, 5, 6, 3, 8, 4, 7, 5, 9, 6, 3)
 
@@ -70,17 +63,12 @@ DOCUMENTS = (
 )
 
 
-def signed() -> dict[str, dict[str, dict[str, list[str]]]]:
+def signed(format_: int) -> dict[str, dict[str, dict[str, list[str]]]]:
     out = {}
     for preset in PRESETS:
-        settings = Settings.load(preset=preset, environment={})
+        settings = settings_of(format_, preset)
         out[preset] = {
             one.document.id: {name: list(keys) for name, keys in one.signature.keys.items()}
             for one in sign_many(DOCUMENTS, settings)
         }
     return out
-
-
-if __name__ == "__main__":
-    FILE.write_text(json.dumps(signed(), ensure_ascii=False, indent=1) + "\n", "utf-8")
-    print(f"wrote {FILE}")

@@ -10,12 +10,10 @@ from typing import Any
 from esdedup.ingest.sign import sign_many
 from esdedup.ingest.word_counting import count
 from esdedup.model import Document
-from esdedup.settings import FORMAT, Settings
+from esdedup.settings import Settings
 from esdedup.text.statistics.countmin import Shape
 from esdedup.text.statistics.file import write
-from tests.golden import DOCUMENTS
-
-FILE = Path(__file__).parent / f"methods{FORMAT}.json"
+from tests.golden import DOCUMENTS, settings_of
 
 # Settings beside the methods' own defaults; `words` tells that the corpus below is read.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -92,20 +90,20 @@ def documents() -> list[Document]:
     ]
 
 
-def vectors() -> dict[str, Any]:
+def vectors(format_: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "golden.words")
         version = write(count(corpus(), Settings(), shape=Shape(1 << 14, 4)), file)
         return {
             "words_version": version,
-            "keys": {name: _keys(dict(flags), file) for name, flags in VARIANTS.items()},
+            "keys": {name: _keys(dict(flags), file, format_) for name, flags in VARIANTS.items()},
         }
 
 
-def _keys(flags: dict[str, Any], file: Path) -> dict[str, list[str]]:
+def _keys(flags: dict[str, Any], file: Path, format_: int) -> dict[str, list[str]]:
     if flags.pop("words", False):
         flags["words_file"] = str(file)
-    settings = Settings.load(environment={}, flags={**flags, "number_check": False})
+    settings = settings_of(format_, "hybrid", **flags)
     (method,) = settings.methods
     return {
         one.document.id: list(one.signature.keys.get(method, ()))

@@ -11,43 +11,46 @@ from typing import Any
 
 import pytest
 
-from tests.golden import FILE, SIGNED_PRESETS, signed, vectors
+from tests.golden import FOLDER, FORMATS, SIGNED_PRESETS, entities, vectors
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def golden() -> dict[str, Any]:
-    vectors_read: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    return vectors_read
+def golden(name: str, format_: int) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((FOLDER / f"{name}{format_}.json").read_text("utf-8"))
+    return read
 
 
+@pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("preset", SIGNED_PRESETS)
-def test_signatures_are_the_golden_ones(preset: str, golden: dict[str, Any]) -> None:
-    made = signed(preset)
-    assert made.keys() == golden[preset]["signatures"].keys()
-    for id_, signature in made.items():
-        assert signature == golden[preset]["signatures"][id_], id_
+def test_signatures_are_the_golden_ones(preset: str, format_: int) -> None:
+    made, there = vectors(format_)[preset], golden("format", format_)[preset]
+    assert made["shaping"] == there["shaping"]
+    assert made["fingerprint"] == there["fingerprint"]
+    assert made["signatures"].keys() == there["signatures"].keys()
+    for id_, signature in made["signatures"].items():
+        assert signature == there["signatures"][id_], id_
 
 
-def test_the_fingerprint_of_the_settings_is_the_golden_one(golden: dict[str, Any]) -> None:
-    for preset, made in vectors().items():
-        assert made["shaping"] == golden[preset]["shaping"]
-        assert made["fingerprint"] == golden[preset]["fingerprint"]
+@pytest.mark.parametrize("format_", FORMATS)
+def test_keys_of_entities_and_lengths_are_the_golden_ones(format_: int) -> None:
+    for preset, by_document in entities.signed(format_).items():
+        for id_, keys in by_document.items():
+            assert keys == golden("methods_entities", format_)[preset][id_], (preset, id_)
 
 
-def test_the_document_of_the_format_names_the_fingerprints(golden: dict[str, Any]) -> None:
+@pytest.mark.parametrize("format_", FORMATS)
+def test_the_document_of_the_format_names_the_fingerprints(format_: int) -> None:
     text = (ROOT / "docs" / "format.md").read_text("utf-8")
-    assert all(golden[preset]["fingerprint"] in text for preset in SIGNED_PRESETS)
+    there = golden("format", format_)
+    assert all(there[preset]["fingerprint"] in text for preset in SIGNED_PRESETS)
 
 
 @pytest.mark.parametrize("seed", ["0", "4711"])
-def test_another_process_with_another_hash_seed_signs_the_same(
-    seed: str, golden: dict[str, Any]
-) -> None:
+def test_another_process_with_another_hash_seed_signs_the_same(seed: str) -> None:
     code = (
-        "import json, sys; from tests.golden import vectors; "
-        "sys.stdout.buffer.write(json.dumps(vectors()).encode())"
+        "import json, sys; from tests.golden import FORMATS, vectors; "
+        "sys.stdout.buffer.write(json.dumps([vectors(f) for f in FORMATS]).encode())"
     )
     made = subprocess.run(
         [sys.executable, "-c", code],
@@ -56,4 +59,4 @@ def test_another_process_with_another_hash_seed_signs_the_same(
         capture_output=True,
         check=True,
     )
-    assert json.loads(made.stdout) == golden
+    assert json.loads(made.stdout) == [golden("format", f) for f in FORMATS]

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import json
+from functools import cache
+from typing import Any
 
 import pytest
 
-from tests.golden.methods import FILE, VARIANTS, vectors
+from tests.golden import FOLDER, FORMATS, PRESENT
+from tests.golden.methods import VARIANTS, vectors
 
-GOLDEN = json.loads(FILE.read_text("utf-8"))
-
-
-@pytest.fixture(scope="module")
-def made() -> dict[str, dict[str, dict[str, list[str]]]]:
-    found: dict[str, dict[str, dict[str, list[str]]]] = vectors()
-    return found
+made = cache(vectors)
 
 
-def test_statistics_of_the_same_corpus_have_the_same_version(made: dict[str, object]) -> None:
-    assert made["words_version"] == GOLDEN["words_version"]
+@cache
+def golden(format_: int) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((FOLDER / f"methods{format_}.json").read_text("utf-8"))
+    return read
 
 
+GOLDEN = golden(PRESENT)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_statistics_of_the_same_corpus_have_the_same_version(format_: int) -> None:
+    assert made(format_)["words_version"] == golden(format_)["words_version"]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_keys_are_the_golden_ones(
-    variant: str, made: dict[str, dict[str, dict[str, list[str]]]]
-) -> None:
-    assert made["keys"][variant].keys() == GOLDEN["keys"][variant].keys()
-    for id_, keys in made["keys"][variant].items():
-        assert keys == GOLDEN["keys"][variant][id_], id_
+def test_keys_are_the_golden_ones(variant: str, format_: int) -> None:
+    there, again = golden(format_)["keys"][variant], made(format_)["keys"][variant]
+    assert again.keys() == there.keys()
+    for id_, keys in again.items():
+        assert keys == there[id_], id_
 
 
 def test_the_variants_differ() -> None:

@@ -53,12 +53,14 @@ sys.addaudithook(refuse)
 from tests import golden
 from tests.golden import entities, methods
 
-for file, made in (
-    (golden.FILE, golden.vectors()),
-    (methods.FILE, methods.vectors()),
-    (entities.FILE, entities.signed()),
-):
-    assert json.loads(json.dumps(made)) == json.loads(file.read_text("utf-8")), file
+made = {
+    "format": golden.vectors(golden.PRESENT),
+    "methods": methods.vectors(golden.PRESENT),
+    "methods_entities": entities.signed(golden.PRESENT),
+}
+for name, keys in made.items():
+    file = golden.FOLDER / f"{name}{golden.PRESENT}.json"
+    assert json.loads(json.dumps(keys)) == json.loads(file.read_text("utf-8")), file
 """
     ran = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False

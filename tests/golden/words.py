@@ -11,17 +11,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 import wordfreq
 
 from esdedup.features.numbers.languages import lexicon_of
-from esdedup.settings import FORMAT
 from esdedup.text import words
 from esdedup.text.tokens import fold
 from esdedup.text.words import language
+from tests.golden import FOLDER
 
-FILE = Path(__file__).parent / f"words{FORMAT}.json"
+FILE = FOLDER / "words1.json"
 COUNTED = ("de", "en", "es", "fr", "it", "nl", "pt", "tr")
 
 

@@ -23,7 +23,7 @@ from esdedup.settings import Settings
 from esdedup.stores import Record, open_store, recorded_settings
 from tests.maintenance.foreign_index import FIELDS, START, Newsroom, articles, run
 
-BEFORE = Settings(batch=10)
+BEFORE = Settings(batch=10, methods=("sketch",))
 ADDED = replace(BEFORE, methods=("sketch", "lengths"))
 
 

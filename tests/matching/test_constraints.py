@@ -97,7 +97,7 @@ def naive(
 ) -> dict[str, Link]:
     """The definition, word for word; parts by walking, everything else by looking at all."""
     said = list(said)
-    signed = {s.document.id: s.signature for s in sign_many(documents, SETTINGS)}
+    signed = {s.document.id: s for s in sign_many(documents, SETTINGS)}
 
     def part(id_: str) -> set[str]:
         reached = {id_}
@@ -126,7 +126,7 @@ def naive(
             links[id_] = Link("duplicate", first.group, first.story, mine[0], True)
             continue
         seen = {
-            n: verify(n, signed[n], signed[id_], SETTINGS)
+            n: verify(signed[n], signed[id_], SETTINGS)
             for n, link in links.items()
             if (link.canonical or link.branch)
             and link.group not in forbidden
@@ -283,14 +283,14 @@ def test_merging_takes_the_copies_along_and_forgetting_gives_them_back(
     assert set(done.changed) == {"b", "x", "y"}, "b too, since it is said to be where it was"
     joined = news.store.documents.get("x")["x"].decision
     assert (joined.reason, joined.method) == ("said always to be the same", "said")
-    assert joined.evidence[0].measure == "word of a person"
+    assert joined.evidence[0].reason == joined.reason
     assert forget(news, ["x"]).corrections[0].note == "one agency report"
     assert groups(news) == {"a": "a", "b": "a", "x": "x", "y": "x"}
 
 
 def test_splitting_shows_in_the_decision(news: Deduplicator) -> None:
     split(news, ["a", "b"])
-    decision = news.store.documents.get("b")["b"].decision
+    decision = news.with_evidence(news.store.documents.get("b")["b"]).decision
     assert (decision.role, decision.reason) == ("original", "said never to be the same")
     assert decision.evidence[0].other == "a"
     assert decision.evidence[0].verdict == "different"

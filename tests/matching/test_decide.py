@@ -10,18 +10,38 @@ import numpy as np
 import pytest
 
 from esdedup.features.numbers import NumberContext
+from esdedup.ingest.sign import Signed
+from esdedup.matching.content import Content
 from esdedup.matching.decide import decide, find_mutual
 from esdedup.methods import METHODS
-from esdedup.model import Candidate, Link, Signature
+from esdedup.model import Candidate, Document, Link, Signature
 from esdedup.settings import Settings
 
 SETTINGS = Settings(measure="dice", min_overlap=0.3, extended_ratio=0.0)
 NEW = list(range(10))
 
 
-def signature(shingles: Sequence[int], dead: int = 12) -> Signature:
+_CONTENTS: dict[str, Content] = {}
+
+
+@pytest.fixture(autouse=True)
+def _contents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contents as the tests draw them up, in place of those computed from texts."""
+
+    def read(documents: Sequence[Document], settings: Settings) -> list[Content]:
+        del settings
+        return [_CONTENTS[document.text] for document in documents]
+
+    monkeypatch.setattr("esdedup.matching.decide.read_contents", read)
+
+
+def article(id_: str, shingles: Sequence[int], dead: int = 12) -> Signed:
+    text = f"{list(shingles)} {dead}"
+    content = Content(text, "en", 50, np.array(shingles, np.uint32), "")
     number = NumberContext(f"{dead}", "count", "coastguard said", "people killed ferry")
-    return Signature("f", {}, np.array(shingles, np.uint32), 50, "", (number,))
+    content.__dict__["facts"] = (number,)  # computed from the text otherwise
+    _CONTENTS[text] = content
+    return Signed(Document(id_, text=text), Signature("f", {}))
 
 
 def candidate(
@@ -36,17 +56,18 @@ def candidate(
     role = "original" if group is None else "duplicate"
     story = story or f"story of {group or id_}"
     link = Link(role, group or id_, story)  # type: ignore[arg-type]  # any role
-    return Candidate(id_, {"sketch": shared}, signature(shingles, dead), (moment, id_), link)
+    made = article(id_, shingles, dead)
+    return Candidate(made.document, {"sketch": shared}, made.signature, (moment, id_), link)
 
 
 def test_without_candidates_an_original() -> None:
-    decision = decide("x", signature(NEW), [], SETTINGS)
+    decision = decide(article("x", NEW), [], SETTINGS)
     assert (decision.role, decision.group, decision.story) == ("original", "x", "x")
     assert decision.evidence == ()
 
 
 def test_candidates_that_fail_are_kept_as_evidence() -> None:
-    decision = decide("x", signature(NEW), [candidate("far", [99, 98])], SETTINGS)
+    decision = decide(article("x", NEW), [candidate("far", [99, 98])], SETTINGS)
     assert decision.role == "original"
     assert [(e.other, e.verdict) for e in decision.evidence] == [("far", "different")]
     assert decision.link.parent is None
@@ -54,7 +75,7 @@ def test_candidates_that_fail_are_kept_as_evidence() -> None:
 
 def test_the_closest_duplicate_not_the_one_with_most_collisions() -> None:
     near, half = candidate("near", NEW[:9], shared=4), candidate("half", NEW[:5], shared=9)
-    decision = decide("x", signature(NEW), [half, near], SETTINGS)
+    decision = decide(article("x", NEW), [half, near], SETTINGS)
     assert (decision.role, decision.group, decision.story) == ("duplicate", "near", "story of near")
     assert [e.other for e in decision.evidence] == ["near", "half"]
     assert decision.score == decision.evidence[0].overlap
@@ -64,33 +85,33 @@ def test_the_closest_duplicate_not_the_one_with_most_collisions() -> None:
 def test_a_short_text_is_the_copy_of_what_it_covers_not_of_what_holds_it() -> None:
     settings = Settings(measure="containment", min_overlap=0.5, extended_ratio=0.0)
     holds, covered = candidate("holds", range(100), 1), candidate("covered", NEW[:9], 2)
-    assert decide("x", signature(NEW), [holds, covered], settings).group == "covered"
+    assert decide(article("x", NEW), [holds, covered], settings).group == "covered"
 
 
 def test_equally_close_the_earliest() -> None:
     found = [candidate("b", NEW, 2), candidate("c", NEW, 1), candidate("a", NEW, 2)]
-    assert decide("x", signature(NEW), found, SETTINGS).group == "c"
+    assert decide(article("x", NEW), found, SETTINGS).group == "c"
 
 
 def test_a_duplicate_goes_before_an_update() -> None:
     updated = candidate("updated", NEW, dead=7, story="one")
     copied = candidate("copied", NEW[:4], story="one")
-    decision = decide("x", signature(NEW), [updated, copied], SETTINGS)
+    decision = decide(article("x", NEW), [updated, copied], SETTINGS)
     assert (decision.role, decision.group) == ("duplicate", "copied")
 
 
 def test_an_update_of_the_closest_story_goes_before_a_copy_of_another() -> None:
     updated = candidate("updated", NEW, dead=7, story="one")
     copied = candidate("copied", NEW[:4], story="other")
-    decision = decide("x", signature(NEW), [updated, copied], SETTINGS)
+    decision = decide(article("x", NEW), [updated, copied], SETTINGS)
     assert (decision.role, decision.story) == ("update", "one")
 
 
 def test_several_matches_outweigh_one_that_is_a_little_closer() -> None:
     lone = candidate("lone", [*NEW[:6], *range(20, 24)])
     others = [candidate(f"o{i}", [*NEW[5:], *range(30, 35), 40 + i], i + 1) for i in range(3)]
-    assert decide("x", signature(NEW), [lone, *others[:1]], SETTINGS).group == "lone"
-    assert decide("x", signature(NEW), [lone, *others], SETTINGS).group == "o0"
+    assert decide(article("x", NEW), [lone, *others[:1]], SETTINGS).group == "lone"
+    assert decide(article("x", NEW), [lone, *others], SETTINGS).group == "o0"
 
 
 def test_within_a_story_the_most_central_where_branches_attract_else_the_closest() -> None:
@@ -99,39 +120,39 @@ def test_within_a_story_the_most_central_where_branches_attract_else_the_closest
         candidate(f"o{i}", [*NEW[5:], *range(30, 35), 40 + i], i + 1, story="s") for i in range(3)
     ]
     assert SETTINGS.attract == "branches"
-    assert decide("x", signature(NEW), [lone, *others], SETTINGS).group == "o0"
+    assert decide(article("x", NEW), [lone, *others], SETTINGS).group == "o0"
     of_originals = replace(SETTINGS, attract="originals")
-    assert decide("x", signature(NEW), [lone, *others], of_originals).group == "lone"
+    assert decide(article("x", NEW), [lone, *others], of_originals).group == "lone"
 
 
 def test_far_copies_of_the_leader_are_branches_and_near_ones_are_not() -> None:
     settings = replace(SETTINGS, branch_below=0.6)
     far, near = candidate("first", NEW[:4]), candidate("first", NEW[:9])
-    assert decide("x", signature(NEW), [far], settings).branch
-    assert not decide("x", signature(NEW), [near], settings).branch
+    assert decide(article("x", NEW), [far], settings).branch
+    assert not decide(article("x", NEW), [near], settings).branch
     of_a_copy = candidate("copy", NEW[:4], group="first")
-    assert not decide("x", signature(NEW), [of_a_copy], settings).branch
-    assert not decide("x", signature(NEW), [far], replace(settings, attract="originals")).branch
+    assert not decide(article("x", NEW), [of_a_copy], settings).branch
+    assert not decide(article("x", NEW), [far], replace(settings, attract="originals")).branch
 
 
 def test_an_update_is_of_the_latest_and_leads() -> None:
     first = candidate("first", NEW, 1, dead=7, story="s")
     second = candidate("second", NEW[:6], 2, dead=9, story="s")
-    decision = decide("x", signature(NEW), [first, second], SETTINGS)
+    decision = decide(article("x", NEW), [first, second], SETTINGS)
     assert (decision.role, decision.group, decision.story) == ("update", "x", "s")
     assert decision.link.parent == "second"
     assert decision.link.canonical
 
 
 def test_a_copy_of_a_copy_joins_the_group_of_the_original() -> None:
-    decision = decide("x", signature(NEW), [candidate("copy", NEW, group="first")], SETTINGS)
+    decision = decide(article("x", NEW), [candidate("copy", NEW, group="first")], SETTINGS)
     assert (decision.group, decision.link.parent) == ("first", "copy")
 
 
 def test_only_the_best_few_are_verified() -> None:
     one = Settings(measure="dice", min_overlap=0.3, verified_candidates=1)
     same, most = candidate("same", NEW, shared=3), candidate("most", [99], shared=4)
-    decision = decide("x", signature(NEW), [same, most], one)
+    decision = decide(article("x", NEW), [same, most], one)
     assert decision.role == "original"
     assert [e.other for e in decision.evidence] == ["most"]
 
@@ -140,15 +161,13 @@ def test_a_pair_counts_where_each_finds_the_other(monkeypatch: pytest.MonkeyPatc
     """The method stores fewer keys than it asks with; two common ones are needed."""
     fake = SimpleNamespace(query_keys=lambda seed, _: seed.split(), min_shared_keys=lambda _: 2)
     monkeypatch.setitem(METHODS, "lengths", fake)
-    own = replace(
-        signature(NEW), keys={"lengths": ("a", "b", "c")}, query_seed={"lengths": "a b c d"}
-    )
+    own = Signature("f", {"lengths": ("a", "b", "c")}, query_seed={"lengths": "a b c d"})
 
     def found(kept: str, settings: Settings, **also: int) -> list[dict[str, int]]:
         other = replace(
             candidate("other", NEW),
             shared={"lengths": 5, **also},
-            signature=replace(signature(NEW), query_seed={"lengths": kept}),
+            signature=Signature("f", {}, query_seed={"lengths": kept}),
         )
         return [dict(c.shared) for c in find_mutual(own, [other], settings)]
 

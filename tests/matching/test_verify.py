@@ -1,9 +1,8 @@
-"""Overlap measures and verdicts on hand-made signatures."""
+"""Overlap measures and verdicts on hand-made contents."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,9 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from esdedup.features.numbers import NumberContext
-from esdedup.matching.verify import count_overlap, count_shared, dice_matrix, dice_with_each, verify
+from esdedup.ingest.sign import Signed
+from esdedup.matching.content import Content
+from esdedup.matching.verify import (
+    count_overlap,
+    count_shared,
+    dice_matrix,
+    dice_with_each,
+    verify,
+    verify_contents,
+)
 from esdedup.methods import METHODS
-from esdedup.model import Signature
+from esdedup.model import Document, Signature
 from esdedup.settings import Settings
 from esdedup.settings.table import Measure
 
@@ -22,10 +30,13 @@ PEOPLE = NumberContext("12", "count", "coastguard said", "people killed ferry")
 MORE_PEOPLE = NumberContext("17", "count", "coastguard said", "people killed ferry")
 
 
-def signature(
+def content(
     shingles: Sequence[int], words: int = 50, exact: str = "", numbers: Sequence[NumberContext] = ()
-) -> Signature:
-    return Signature("f", {}, np.array(shingles, np.uint32), words, exact, tuple(numbers))
+) -> Content:
+    text = f"{shingles} {words} {numbers}"
+    made = Content(text, "en", words, np.array(shingles, np.uint32), exact)
+    made.__dict__["facts"] = tuple(numbers)  # computed from the text otherwise
+    return made
 
 
 @pytest.mark.parametrize(
@@ -33,14 +44,14 @@ def signature(
 )
 def test_measures(measure: Measure, overlap: float) -> None:
     """{1..5} and {4..7} share 4 and 5; repeated shingles count once."""
-    old, new = signature([1, 2, 3, 4, 5, 5, 5]), signature([5, 4, 6, 7, 4])
-    evidence = verify("o", old, new, Settings(measure=measure, min_overlap=overlap))
+    old, new = content([1, 2, 3, 4, 5, 5, 5]), content([5, 4, 6, 7, 4])
+    evidence = verify_contents("o", old, new, Settings(measure=measure, min_overlap=overlap))
     assert evidence.overlap == pytest.approx(overlap)
     assert (evidence.of_new, evidence.of_old) == (2 / 4, 2 / 5)
     assert evidence.verdict == "different", "the overlap must be above the threshold"
-    assert verify("o", old, new, Settings(measure=measure, min_overlap=overlap - 1e-9)).verdict == (
-        "duplicate"
-    )
+    assert verify_contents(
+        "o", old, new, Settings(measure=measure, min_overlap=overlap - 1e-9)
+    ).verdict == ("duplicate")
 
 
 @given(st.sets(st.integers(0, 2**32 - 1)), st.sets(st.integers(0, 2**32 - 1)))
@@ -70,7 +81,7 @@ def test_dice_with_each_of_several(own: list[int], others: list[list[int]]) -> N
 
 def test_evidence_names_measure_thresholds_and_collisions() -> None:
     settings = Settings(min_overlap=0.25, max_collisions_by_chance=1)
-    evidence = verify("o", signature([1]), signature([1]), settings, found_by={"sketch": 7})
+    evidence = verify_contents("o", content([1]), content([1]), settings, found_by={"sketch": 7})
     assert evidence.other == "o"
     assert evidence.found_by == {"sketch": 7}
     assert evidence.measure == settings.measure
@@ -78,13 +89,13 @@ def test_evidence_names_measure_thresholds_and_collisions() -> None:
 
 
 def test_changed_counts_make_an_update_and_only_of_a_match() -> None:
-    old, new = signature([1, 2], numbers=[PEOPLE]), signature([1, 2], numbers=[MORE_PEOPLE])
-    evidence = verify("o", old, new, Settings())
+    old, new = content([1, 2], numbers=[PEOPLE]), content([1, 2], numbers=[MORE_PEOPLE])
+    evidence = verify_contents("o", old, new, Settings())
     assert (evidence.verdict, evidence.reason) == ("update", "numbers")
     assert [(c.old, c.new) for c in evidence.numbers] == [("12", "17")]
-    elsewhere = signature([3, 4], numbers=[MORE_PEOPLE])
-    assert verify("o", old, elsewhere, Settings()).verdict == "different"
-    unchecked = verify("o", old, new, Settings(number_check=False))
+    elsewhere = content([3, 4], numbers=[MORE_PEOPLE])
+    assert verify_contents("o", old, elsewhere, Settings()).verdict == "different"
+    unchecked = verify_contents("o", old, new, Settings(number_check=False))
     assert (unchecked.verdict, unchecked.numbers) == ("duplicate", ())
 
 
@@ -98,8 +109,8 @@ def test_changed_counts_make_an_update_and_only_of_a_match() -> None:
     ],
 )
 def test_an_extended_text(old_words: int, new_words: int, ratio: float, verdict: str) -> None:
-    old, new = signature([1, 2, 3], old_words), signature([1, 2, 3, 4, 5], new_words)
-    evidence = verify("o", old, new, Settings(extended_ratio=ratio))
+    old, new = content([1, 2, 3], old_words), content([1, 2, 3, 4, 5], new_words)
+    evidence = verify_contents("o", old, new, Settings(extended_ratio=ratio))
     assert evidence.verdict == verdict
     assert (evidence.reason == "extended") == (verdict == "update")
 
@@ -112,16 +123,18 @@ def quoting(passage: Iterable[int]) -> list[int]:
 @pytest.mark.parametrize("words", [(100, 151), (151, 100)])
 def test_a_long_text_needs_half_of_the_short_one(words: tuple[int, int]) -> None:
     """A passage quoted in a long article makes it neither a copy nor an update."""
-    old, new = signature(range(100), words[0]), signature(quoting(range(53, 100)), words[1])
+    old, new = content(range(100), words[0]), content(quoting(range(53, 100)), words[1])
     settings = Settings(min_overlap=0.4)
-    evidence = verify("o", old, new, settings)
+    evidence = verify_contents("o", old, new, settings)
     assert (evidence.overlap, evidence.verdict) == (0.47, "different")
     assert evidence.thresholds["min_overlap"] == 0.5
-    of_one_length = verify("o", old, signature(quoting(range(53, 100)), words[0]), settings)
+    of_one_length = verify_contents("o", old, content(quoting(range(53, 100)), words[0]), settings)
     assert (of_one_length.verdict, of_one_length.thresholds["min_overlap"]) == ("duplicate", 0.4)
-    without = verify("o", old, new, Settings(min_overlap=0.4, extended_ratio=0.0))
+    without = verify_contents("o", old, new, Settings(min_overlap=0.4, extended_ratio=0.0))
     assert without.verdict == "duplicate"
-    assert verify("o", old, new, Settings(min_overlap=0.6)).thresholds["min_overlap"] == 0.6
+    assert (
+        verify_contents("o", old, new, Settings(min_overlap=0.6)).thresholds["min_overlap"] == 0.6
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,31 +150,31 @@ def test_what_is_needed_of_texts_that_begin_alike(
     old: Sequence[int], new: Sequence[int], needed: float
 ) -> None:
     """Two fifths of the shorter text each time; the longer one's beginning tells."""
-    one, other = signature(old, len(old)), signature(new, len(new))
-    evidence = verify("o", one, other, Settings())
+    one, other = content(old, len(old)), content(new, len(new))
+    evidence = verify_contents("o", one, other, Settings())
     assert evidence.overlap == 0.4
     assert evidence.thresholds["min_overlap"] == pytest.approx(needed)
     assert (evidence.verdict == "duplicate") == (needed < 0.4)
-    assert verify("o", other, one, Settings()).verdict == evidence.verdict
+    assert verify_contents("o", other, one, Settings()).verdict == evidence.verdict
     for settings in (Settings(lead_bonus=0.0), Settings(min_overlap=0.51, lead_bonus=0.2)):
-        assert verify("o", one, other, settings).verdict == "different"
+        assert verify_contents("o", one, other, settings).verdict == "different"
 
 
 def test_a_clearly_longer_text_with_the_same_beginning_is_an_update() -> None:
-    old = signature(range(200), 200)
-    new = signature([*range(80), *range(1000, 1300)], 380)
-    evidence = verify("o", old, new, Settings())
+    old = content(range(200), 200)
+    new = content([*range(80), *range(1000, 1300)], 380)
+    evidence = verify_contents("o", old, new, Settings())
     assert (evidence.verdict, evidence.reason) == ("update", "extended")
-    quoting_the_lead = signature([*range(1000, 1300), *range(80)], 380)
-    assert verify("o", old, quoting_the_lead, Settings()).verdict == "different"
+    quoting_the_lead = content([*range(1000, 1300), *range(80)], 380)
+    assert verify_contents("o", old, quoting_the_lead, Settings()).verdict == "different"
 
 
 def test_texts_without_a_shingle_match_by_their_exact_words() -> None:
-    short = signature([], 2, "ab")
-    assert verify("o", short, signature([], 2, "ab"), Settings()).verdict == "duplicate"
-    assert verify("o", short, signature([], 2, "cd"), Settings()).verdict == "different"
-    assert verify("o", short, signature([1, 2], 5, "ef"), Settings()).verdict == "different"
-    assert verify("o", signature([], 0, "ab"), signature([], 0, "ab"), Settings()).verdict == (
+    short = content([], 2, "ab")
+    assert verify_contents("o", short, content([], 2, "ab"), Settings()).verdict == "duplicate"
+    assert verify_contents("o", short, content([], 2, "cd"), Settings()).verdict == "different"
+    assert verify_contents("o", short, content([1, 2], 5, "ef"), Settings()).verdict == "different"
+    assert verify_contents("o", content([], 0, "ab"), content([], 0, "ab"), Settings()).verdict == (
         "different"
     ), "nothing is no copy of nothing"
 
@@ -176,20 +189,24 @@ def test_one_method_alone(name: str, closeness: float, monkeypatch: pytest.Monke
     )
     monkeypatch.setitem(METHODS, name, fake)
     settings = Settings(verified_by=name)
-    one, other = (replace(signature([1]), keys={name: (key,)}) for key in "ab")
-    evidence = verify("o", one, one, settings)
+
+    def signed(*keys: str, **seeds: str) -> Signed:
+        return Signed(Document("o"), Signature("f", {name: keys} if keys else {}, query_seed=seeds))
+
+    one, other = signed("a"), signed("b")
+    evidence = verify(one, one, settings)
     assert (evidence.verdict, evidence.overlap, evidence.measure) == ("duplicate", 3.0, name)
     assert (evidence.of_new, evidence.of_old) == (closeness, closeness)
-    assert verify("o", one, other, settings).verdict == "different"
-    without = verify("o", one, signature([1]), settings)
+    assert verify(one, other, settings).verdict == "different"
+    without = verify(one, signed(), settings)
     assert (without.verdict, without.overlap, without.of_new) == ("different", 0.0, 0.0)
-    kept = [replace(one, query_seed={name: text}) for text in "ab"]
-    assert verify("o", kept[0], kept[0], settings).overlap == 7.0
-    assert verify("o", kept[0], kept[1], settings).overlap == 9.0
-    assert verify("o", kept[0], one, settings).overlap == 3.0, "of the keys, where one has no more"
+    seeded = [signed("a", **{name: text}) for text in "ab"]
+    assert verify(seeded[0], seeded[0], settings).overlap == 7.0
+    assert verify(seeded[0], seeded[1], settings).overlap == 9.0
+    assert verify(seeded[0], one, settings).overlap == 3.0, "of the keys, where one has no more"
 
 
 def test_how_alike_each_two_are() -> None:
-    found = dice_matrix([signature([1, 2, 3]), signature([3, 4, 4]), signature([]), signature([])])
+    found = dice_matrix([content([1, 2, 3]), content([3, 4, 4]), content([]), content([])])
     expected = [[1, 0.4, 0, 0], [0.4, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
     assert found == pytest.approx(np.array(expected))

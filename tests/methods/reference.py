@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import string
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -126,6 +127,20 @@ def sketch(fingerprints: Sequence[int], settings: Settings) -> list[int]:
     ]
 
 
+_LETTERS = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+
+
+def base_64(number: int, characters: int) -> str:
+    digits = [number >> 6 * place & 63 for place in reversed(range(characters))]
+    return "".join(_LETTERS[digit] for digit in digits)
+
+
+def sketch_key(place: int, value: int, settings: Settings) -> str:
+    if settings.format == 1:
+        return f"s{place:02d}:{value:012x}"
+    return f"s{base_64(place, 1 if place < 64 else 2)}{base_64(value, 8)}"
+
+
 def sign(text: str, settings: Settings) -> ReferenceSignature:
     tokens = words(text)
     base = BASE[settings.fingerprint]
@@ -136,9 +151,10 @@ def sign(text: str, settings: Settings) -> ReferenceSignature:
         for shingle in n_grams(tokens, settings.shingle_words)
     ]
     if not fingerprints:
-        return ReferenceSignature(len(tokens), exact, {"exact": (f"x:{exact}",)}, [])
+        written = f"x:{exact}" if settings.format == 1 else f"x{base_64(int(exact[:12], 16), 8)}"
+        return ReferenceSignature(len(tokens), exact, {"exact": (written,)}, [])
     minima = sketch(fingerprints, settings)
-    keys = tuple(f"s{i:02d}:{value % (1 << 48):012x}" for i, value in enumerate(minima))
+    keys = tuple(sketch_key(i, value % (1 << 48), settings) for i, value in enumerate(minima))
     part = 1.0 if len(tokens) < settings.short_text else settings.compared_part
     kept = min(math.ceil(len(fingerprints) * part), settings.max_shingles)
     mixed = [mix(f) if settings.fingerprint == "poly31" else f for f in fingerprints[:kept]]

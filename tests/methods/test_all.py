@@ -71,17 +71,18 @@ class TestEveryMethod:
 @pytest.mark.parametrize("name", ["exact", "imatch", "entities"])
 def test_methods_with_one_key(name: str) -> None:
     """It is the same or it is not."""
-    settings = Settings(methods=(name,))
+    settings = Settings(methods=(name,), entity_keys=0)
     assert METHODS[name].min_shared_keys(settings) == 1
     assert METHODS[name].compare(["k:1"], ["k:1"], settings) == 1
     assert METHODS[name].compare(["k:1"], ["k:2"], settings) == 0
     assert [METHODS[name].matches(m, settings) for m in (0, 1)] == [False, True]
 
 
-def test_the_exact_text_is_32_hex_digits() -> None:
-    settings = Settings(methods=("exact",))
+@pytest.mark.parametrize(("format_", "form"), [(1, "x:[0-9a-f]{32}"), (2, "x[A-Za-z0-9_-]{8}")])
+def test_the_key_of_the_exact_text(format_: int, form: str) -> None:
+    settings = Settings(methods=("exact",), format=format_)
     (signed,) = METHODS["exact"].sign(Batch([Document(id="a", text=FERRY)], settings), settings)
-    assert re.fullmatch("x:[0-9a-f]{32}", *METHODS["exact"].keys(signed, settings))
+    assert re.fullmatch(form, *METHODS["exact"].keys(signed, settings))
 
 
 def test_one_band_of_phrases_is_there_or_not() -> None:

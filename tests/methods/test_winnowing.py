@@ -37,7 +37,7 @@ def naive_keys(text: str, settings: Settings) -> set[str]:
     ]
     windows = max(1, len(runs) - settings.winnow_window + 1)
     minima = {min(runs[i : i + settings.winnow_window]) for i in range(windows)} if runs else set()
-    return {f"n:{value % 2**48:012x}" for value in minima}
+    return {f"n{reference.base_64(value % 2**48, 8)}" for value in minima}
 
 
 @given(

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import numpy as np
-
 from esdedup.features.numbers import NumberChange
 from esdedup.model import Decision, Document, Evidence, Role, Signature
 from esdedup.model.queries import By, Query
@@ -65,9 +63,7 @@ def stored_article(
         id=id_, title=title, text=text, source=source, published=published,
         extra={"section": section} if section else {},
     )  # fmt: skip
-    signature = Signature(
-        Settings().fingerprint_of_format(), {}, np.zeros(0, np.uint32), words, id_
-    )
+    signature = Signature(Settings().fingerprint_of_format(), {}, id_, words)
     return Record(document, signature, (moment, id_), moment, decision)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from esdedup.model import Decision, Document, Evidence, Signature
@@ -45,7 +44,7 @@ def record(
         role, group = ("original", id_) if of is None else ("duplicate", of)
         evidence = () if of is None else (Evidence(of, verdict="duplicate"),)
         decision = Decision(id_, role, group, group, evidence=evidence)  # type: ignore[arg-type]  # any role
-    signature = Signature(FORMAT, by_method, np.zeros(0, np.uint32), 3, "")
+    signature = Signature(FORMAT, by_method)
     document = Document(id=id_, title=title, text=text)
     return Record(document, signature, (moment, id_), moment, decision)
 

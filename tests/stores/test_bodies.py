@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 
-from esdedup.features.numbers import extract_numbers
 from esdedup.model import JSON, Candidate, Decision, Document, Evidence, Link, Signature, place_of
 from esdedup.model.encoding import encode_json
 from esdedup.model.methods import key_fields
+from esdedup.model.numbers import NumberChange
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery, Record
 from esdedup.stores.cluster.requests import candidates as candidate_requests
@@ -42,10 +40,13 @@ PROBE = CandidateQuery(
 def test_one_candidate_request_for_all_methods() -> None:
     assert candidate_requests.candidate_search(PROBE, SETTINGS) == {
         "size": 24,
-        "_source": {
-            "includes": ["dedup"],
-            "excludes": ["dedup.evidence", "dedup.windows", "dedup.phrases", "dedup.spots"],
-        },
+        "_source": [
+            *("title", "text", "lang", "source", "url"),
+            *("dedup.format", "dedup.digest", "dedup.words", "dedup.kept", "dedup.signed"),
+            "dedup.moment",
+            *("dedup.rank", "dedup.role", "dedup.group", "dedup.story", "dedup.parent"),
+            "dedup.attracts",
+        ],
         "track_total_hits": False,
         "query": {
             "bool": {
@@ -77,16 +78,17 @@ def test_one_candidate_request_for_all_methods() -> None:
     }
 
 
-def test_articles_never_come_back_with_candidates() -> None:
-    fields = candidate_requests.candidate_search(PROBE, SETTINGS)["_source"]
-    assert fields["includes"] == ["dedup"]
+def test_candidates_come_back_with_their_texts_under_the_names_of_the_index() -> None:
+    names = {"text": ["body", "content"]}
+    fields = candidate_requests.candidate_search(PROBE, SETTINGS, names)["_source"]
+    assert fields[:4] == ["title", "body", "content", "lang"]
 
 
 def test_keys_come_back_where_their_own_measure_decides() -> None:
     settings = replace(SETTINGS, verified_by="phrases", methods=("phrases",))
-    excluded = candidate_requests.candidate_search(PROBE, settings)["_source"]["excludes"]
-    assert "dedup.phrases" not in excluded
-    assert "dedup.windows" in excluded
+    fields = candidate_requests.candidate_search(PROBE, settings)["_source"]
+    assert "dedup.phrases" in fields
+    assert "dedup.windows" not in fields
 
 
 def test_the_window_and_who_attracts_are_filters() -> None:
@@ -130,12 +132,13 @@ def test_a_batch_asks_for_all_its_keys_in_one_list() -> None:
     ]
     assert (body["size"], body["track_total_hits"]) == (50, False)
     # As a counting search fetches, and the keys that are counted here.
-    assert body["_source"] == candidate_requests.candidate_search(PROBE, SETTINGS)["_source"]
+    fetched = candidate_requests.candidate_search(PROBE, SETTINGS)["_source"]
+    assert body["_source"] == [*fetched, "dedup.exact", "dedup.sketch"]
     phrases = replace(PROBE, keys={"phrases": ("p:1",)})
     by_phrases = candidate_requests.gathering_search(
         [PROBE, phrases], SETTINGS, later=False, size=50
     )
-    assert "dedup.phrases" not in by_phrases["_source"]["excludes"]
+    assert "dedup.phrases" in by_phrases["_source"]
     near = [replace(p, window=30) for p in (PROBE, other)]
     later = candidate_requests.gathering_search(near, SETTINGS, later=True, size=50)
     assert later["query"]["bool"]["filter"][0] == {
@@ -227,10 +230,10 @@ def test_chance_has_the_low_digits_of_a_score_wherever_it_is_named() -> None:
 def test_of_many_gathered_the_same_are_best_as_of_many_counted() -> None:
     """The server ranks by score: three sketch keys go before any number of chance meetings."""
     settings = replace(SETTINGS, verified_candidates=1)
-    signature = Signature("f", {}, np.zeros(0, np.uint32), 0, "")
+    signature = Signature("f", {})
 
     def candidate(id_: str, **shared: int) -> Candidate:
-        return Candidate(id_, shared, signature, (1, id_), Link("original", id_, id_))
+        return Candidate(Document(id_), shared, signature, (1, id_), Link("original", id_, id_))
 
     by_chance = [candidate(f"c{n}", simhash=2) for n in range(5)]
     close = [candidate("z", sketch=2), candidate("y", sketch=2, simhash=1)]
@@ -261,10 +264,10 @@ def test_counts_that_do_not_fit_into_a_float_are_refused() -> None:
 
 
 def record() -> Record:
-    evidence = Evidence("a", {"sketch": 3}, "dice", 0.9, verdict="duplicate", reason="overlap")
+    evidence = Evidence("a", overlap=0.9, verdict="duplicate", reason="overlap")
     return Record(
         Document(id="b", title="T", text="X", published=datetime(2024, 5, 1, tzinfo=UTC)),
-        Signature("f", {"sketch": ("s00:a",)}, np.array([1], np.uint32), 2, "dig", lang="en"),
+        Signature("f", {"sketch": ("s00:a",)}, "dig", 2),
         (100, "b"),
         90,
         Decision("b", "duplicate", "a", "a", 0.9, "sketch", (evidence,), "overlap"),
@@ -278,7 +281,6 @@ def stored(one: Record, now: str) -> JSON:
 
 
 def test_what_is_stored() -> None:
-    evidence = record().decision.evidence[0]
     assert stored(record(), "2024-05-02T00:00:00Z") == {
         "title": "T",
         "text": "X",
@@ -287,10 +289,7 @@ def test_what_is_stored() -> None:
             "format": "f",
             "sketch": ["s00:a"],
             "digest": "dig",
-            "shingles": "AQAAAA==",
-            "numbers": {"list": []},
             "words": 2,
-            "lang": "en",
             "id": "b",
             "moment": 100,
             "first_seen": 90,
@@ -304,7 +303,7 @@ def test_what_is_stored() -> None:
             "score": 0.9,
             "method": "sketch",
             "reason": "overlap",
-            "evidence": {"list": [evidence.to_json()]},
+            "changes": None,
             "at": "2024-05-02T00:00:00Z",
         },
     }
@@ -315,15 +314,37 @@ def test_what_is_stored_comes_back() -> None:
     assert document_requests.record_from("b", source, None) == record()
 
 
-def test_counts_are_stored_as_they_came() -> None:
-    counts = extract_numbers("In Ölde 12 people died, and 3,500 left their houses.", "en")
-    signature = replace(record().signature, numbers=counts)
-    one = replace(record(), signature=signature)
-    other = replace(record(), signature=pickle.loads(pickle.dumps(signature)))  # from a worker
+def test_what_changed_is_stored_of_updates_alone() -> None:
+    change = NumberChange("12", "17", "people died")
+    evidence = Evidence("a", overlap=0.9, verdict="update", reason="numbers", numbers=(change,))
+    decision = Decision("b", "update", "b", "a", 0.9, "sketch", (evidence,), "numbers")
+    one = replace(record(), decision=decision)
     source = stored(one, "now")
-    assert source == stored(other, "now")
-    assert source["dedup"]["numbers"] == {"list": [list(count) for count in counts]}
-    assert document_requests.record_from("b", source, None).signature.numbers == counts
+    assert source["dedup"]["changes"] == {"list": [["12", "17", "people died"]]}
+    assert document_requests.record_from("b", source, None) == one
+
+
+def test_the_evidence_of_format_1_is_read_whole() -> None:
+    evidence = Evidence("a", {"sketch": 3}, "dice", 0.9, verdict="duplicate", reason="overlap")
+    source = stored(record(), "now")
+    source["dedup"]["evidence"] = {"list": [evidence.to_json()]}
+    assert document_requests.record_from("b", source, None).decision.evidence == (evidence,)
+
+
+def test_a_signed_text_that_is_not_in_the_source_is_stored_beside_it() -> None:
+    """Of a page, or of a text in parts; verification reads it there."""
+    one = record()
+    assert document_requests.signed_fields(one, {"title": "T", "text": "X"}, {}) == {}
+    assert document_requests.signed_fields(one, {"headline": "T", "text": "X"}, {}) == {
+        "signed": {"title": "T"}
+    }
+    names = {"title": ["headline"]}
+    assert document_requests.signed_fields(one, {"headline": "T", "text": "X"}, names) == {}
+    page = {"html": "<p>X</p>"}
+    signed = document_requests.signed_fields(one, page, {})
+    assert signed == {"signed": {"title": "T", "text": "X"}}
+    read = document_requests.document_from("b", {**page, "dedup": signed})
+    assert (read.title, read.text) == ("T", "X")
 
 
 def test_a_link_rewrites_nothing_else() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ def record(number: int, moment: int, sketch: set[str], imatch: set[str]) -> Reco
         "sketch": tuple(sorted(f"s{key}" for key in sketch)),
         "imatch": tuple(sorted(f"i{key}" for key in imatch)),
     }
-    signature = Signature("f", keys, np.zeros(0, np.uint32), 1, "")
+    signature = Signature("f", keys)
     decision = Decision(id_, "duplicate" if number % 3 == 0 else "original", id_, id_)
     return Record(Document(id_), signature, (moment, id_), moment, decision)
 

@@ -103,7 +103,7 @@ def test_who_writes_meanwhile_hears_of_it(backend: Backend, news: Deduplicator) 
 @pytest.mark.parametrize("keep", ["longest", "ranking"])
 def test_rerooting(news: Deduplicator, keep: str) -> None:
     rule = {"longest": {}, "ranking": {"keep_sources": ("agency",)}}[keep]
-    settings = Settings.from_json({"keep": keep, **rule})
+    settings = Settings.load(environment={}, flags={"keep": keep, **rule})
     told = change_canonical_rule(news, settings, dry_run=True)
     assert groups(news) == PLAIN
     done = change_canonical_rule(news, settings)

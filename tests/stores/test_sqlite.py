@@ -171,7 +171,7 @@ def test_keys_of_an_older_store_are_found_and_read(
     with monkeypatch.context() as earlier:
         earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:before])
         earlier.setattr("esdedup.stores.sqlite.documents.key_numbers", lambda keys: keys)
-        with Deduplicator.open(str(file)) as deduplicator:
+        with Deduplicator.open(str(file), Settings(methods=("sketch",))) as deduplicator:
             old = [Document(id="a", text=f"{TEXT} 0"), Document(id="b", text="River floods")]
             index(deduplicator, *old)
     db = sqlite3.connect(file)

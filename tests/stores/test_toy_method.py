@@ -49,5 +49,5 @@ def test_a_toy_method_finds_a_copy_on_every_store(backend: Backend) -> None:
             news.add(document)
         decisions = {id_: r.decision for id_, r in news.store.documents.get("abc").items()}
         assert {id_: d.group for id_, d in decisions.items()} == {"a": "a", "b": "a", "c": "c"}
-        assert decisions["b"].evidence[0].found_by == {"toy": 1}
+        assert decisions["b"].method == "toy"
         assert news.store.maintenance.find_problems() == []

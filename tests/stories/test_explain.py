@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.ingest.sign import sign_many
 from esdedup.model import Decision, Document
 from esdedup.settings import Settings
@@ -208,7 +209,7 @@ def test_every_method_that_is_on_has_its_say() -> None:
     said = {m.method: m.says for m in explanation.measures}
     assert set(said) == {"sketch", "simhash", "entities", "imatch"}
     assert said["simhash"].startswith("Hamming distance")
-    assert said["entities"] in ("the same signature", "different signatures")
+    assert said["entities"].endswith("of the contexts of names are in both")
     assert "Hamburg" in explanation.names
     shown = explanation.to_json()
     assert shown["measures"]["simhash"]["value"] == explanation.measures[1].value
@@ -234,7 +235,9 @@ def test_the_runner_up_and_why_it_lost() -> None:
         Document(id="b", text=other, published=datetime(2024, 3, 2, tzinfo=UTC)),
         Document(id="c", text=f"{FERRY} It sank.", published=datetime(2024, 3, 3, tzinfo=UTC)),
     )
-    old, _, new = records
+    with Deduplicator.open() as news:
+        list(news.add_many(record.document for record in records))
+        old, _, new = (news.with_evidence(record) for record in records)
     assert new.decision.evidence[0].other == "a"
     explanation = explain(old, new, Settings())
     assert explanation.runner_up is not None

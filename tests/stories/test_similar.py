@@ -10,6 +10,7 @@ import pytest
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError
 from esdedup.features.topics import cosines, vector_and_words
+from esdedup.matching.content import read_contents
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
@@ -93,7 +94,7 @@ def test_a_script_without_spaces(store_url: str) -> None:
 
 
 def test_by_simhash_needs_the_method() -> None:
-    chosen = replace(Settings(), similar_by="simhash")
+    chosen = Settings(methods=("sketch",), similar_by="simhash")
     with Deduplicator.open("sqlite://:memory:", chosen) as news:
         news.add(Document(id="a", text=FERRY))
         with pytest.raises(SettingsError, match="backfill --only simhash"):
@@ -129,7 +130,10 @@ def naive_scores(record: Record, store: Store) -> dict[str, float]:
     for other in store.search.find_by_words(asked):
         (alike,) = cosines(own, [vector_and_words(other.document, settings)[0]])
         if alike >= settings.similar_topic * 2 / 3 and other.document.id != record.document.id:
-            ours, theirs = set(record.signature.shingles), set(other.signature.shingles)
+            ours, theirs = (
+                set(content.shingles.tolist())
+                for content in read_contents([record.document, other.document], settings)
+            )
             overlap = 2 * len(ours & theirs) / ((len(ours) + len(theirs)) or 1)
             apart = abs(record.order[0] - other.order[0])
             weeks = apart / (7 * 86_400_000_000)
@@ -151,7 +155,7 @@ def test_the_same_as_by_reading_everything(store_url: str, monkeypatch: pytest.M
         )
         for n in range(60)
     ]
-    with Deduplicator.open(store_url) as news:
+    with Deduplicator.open(store_url, Settings(methods=("sketch",))) as news:
         list(news.add_many(stream))
         records = news.store.documents.get(document.id for document in stream)
         overlaps = []

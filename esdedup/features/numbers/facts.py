@@ -1,4 +1,4 @@
-"""Facts that an article states, small enough to be stored: its counts and the names in its lead."""
+"""Facts that an article states: its counts and the names in its lead."""
 
 from __future__ import annotations
 
@@ -7,26 +7,12 @@ from collections.abc import Sequence
 from esdedup.features.numbers.changes import compare_numbers
 from esdedup.features.numbers.finding import extract_numbers
 from esdedup.features.numbers.names import NAME, compare_names, extract_names
-from esdedup.model.numbers import LazyNumbers, NumberChange, NumberContext
+from esdedup.model.numbers import NumberChange, NumberContext
 
 
 def extract_facts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """Counts in reading order, then names."""
     return (*extract_numbers(text, lang), *extract_names(text, lang))
-
-
-class LazyFacts(LazyNumbers):
-    """The facts of a text, extracted on first use; for articles that are not stored."""
-
-    __slots__ = ("_lang", "_text")
-
-    def __init__(self, text: str, lang: str | None) -> None:
-        super().__init__()
-        self._text = text
-        self._lang = lang
-
-    def _find(self) -> tuple[NumberContext, ...]:
-        return extract_facts(self._text, self._lang)
 
 
 def compare_facts(

@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from esdedup.features.numbers.chunks import NO_NUMBER, Reading
-from esdedup.features.numbers.context import (
-    CONTEXT_WORDS,
-    WINDOW,
-    ContextReader,
-    chunks_before,
-    context_reader,
-    remove_first,
-    remove_last,
+from esdedup.features.numbers.languages import (
+    BOUNDARIES,
+    IDEOGRAPHS,
+    Lexicon,
+    language_by_script,
+    lexicon_of,
 )
-from esdedup.features.numbers.context_flags import JOINS, KIND, OPEN, STREET, UNKNOWN, masks_of
-from esdedup.features.numbers.languages import language_by_script
-from esdedup.features.numbers.prefilter import possible_starts
 from esdedup.features.numbers.reading import Number, read_number, read_suffix_and_scale
 from esdedup.features.numbers.rules import (
     COUNT,
@@ -31,8 +25,14 @@ from esdedup.model.numbers import NumberContext
 
 # A page with more numbers is a table; bounds memory on hostile input.
 MAX_NUMBERS = 2000
+# Characters looked at on either side: about seven words, of which half are function words.
+WINDOW = 40
+# Content words on either side of a number: two decide, the third is for readers and for ties.
+CONTEXT_WORDS = 3
 
-
+# Words, runs of digits and signs; without brackets, quotes and hyphens, which join or say nothing.
+_TOKEN = re.compile(r"\w+|[^\w \t\u00a0'\u2019\"()-]")
+_IDEOGRAPHIC_TOKEN = re.compile(rf"[{IDEOGRAPHS}]|[^\W_{IDEOGRAPHS}]+|[\n%。；]")
 # Hard-wrapped text: a line that goes on in lower case is not a new paragraph.
 _WRAPPED_LINE = re.compile(r"\n[ \t]*(?=[a-z])")
 # Languages printed with digits of their own, or wide ones; "" is an unknown language.
@@ -44,27 +44,22 @@ _ANY_DIGIT = re.compile(r"[^\D0-9]")
 
 def extract_numbers(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     """All counts of the text in reading order; an unknown language is read by its digits only."""
-    around = context_reader(primary_language(lang) or language_by_script(text))
-    original, folded = _fold(text, around.lexicon.lang)
+    lexicon = lexicon_of(primary_language(lang) or language_by_script(text))
+    original, folded = _fold(text, lexicon.lang)
     contexts: list[NumberContext] = []
-    readings, longest = around.numbers, around.longest_chunk
-    resume = 0
-    for separator in possible_starts(folded, around.pairs):
-        start = separator + 1
-        if start < resume:
+    position, last = 1, len(folded) - 2
+    while match := lexicon.number.search(folded, position, last + 2):
+        if match.start() >= last or len(contexts) == MAX_NUMBERS:
+            break
+        if not _may_begin(folded, match.start()):
+            position = match.start() + 1
             continue
-        space = folded.find(" ", start, start + longest)
-        reading = readings[folded[separator:space]] if space > 0 else None
-        # Most places are words that only begin like a number.
-        if reading is NO_NUMBER:
-            continue
-        if reading is None:
-            reading = _read(folded, start, space, around)
-        context, resume = _read_count(original, folded, start, space, reading, around)
-        if context is not None:
-            contexts.append(context)
-            if len(contexts) == MAX_NUMBERS:
-                break
+        position = max(match.end(), match.start() + 1)
+        number = read_number(folded, match, lexicon)
+        if number is not None:
+            context, position = _judge(original, folded, number, lexicon)
+            if context is not None:
+                contexts.append(context)
     return tuple(contexts)
 
 
@@ -78,123 +73,90 @@ def _fold(text: str, lang: str) -> tuple[str, str]:
         text = unicodedata.normalize("NFC", text)
         if lang in _OWN_DIGITS:
             text = _ANY_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
-    if "\n" in text:
-        text = _WRAPPED_LINE.sub(" ", text)
-    # Every number has a character before it and three behind, as the filters want.
-    original = f"\n{text}\n\n\n"
+    # Every number has a character before it and three behind, which the rules look at.
+    original = "\n" + _WRAPPED_LINE.sub(" ", text) + "\n\n\n"
     if lang == "tr":
         return original, original.replace("İ", "i").replace("I", "ı").lower()
     # The only letter that grows in lower case.
     return original, original.replace("İ", "I").lower()
 
 
-# The count at a place, or None; and where to read on.
-_Found = tuple[NumberContext | None, int]
+def _may_begin(folded: str, position: int) -> bool:
+    """Not behind a Latin letter, in Chinese neither; and digits of other scripts are read in their
+    languages alone, which have them replaced."""
+    before, first = folded[position - 1], folded[position]
+    is_glued = before <= "\u00ff" and (before.isalnum() or before == "_")
+    return not is_glued and (first.isascii() or not first.isdecimal())
 
 
-def _read_count(
-    original: str,
-    folded: str,
-    start: int,
-    space: int,
-    reading: Reading,
-    around: ContextReader,
-) -> _Found:
-    """Decide about a number by the flags of the chunks before and behind it."""
-    length, value, plain, goes_on, refused_before, refused_after, doubts = reading
-    end = start + length
-    # To a space, so that no word is cut.
-    stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
-    right = folded[end : stop if stop > 0 else end + WINDOW].split(" ")
-    if goes_on and (
-        len(right) < 3 or around.flags_after[right[1]] & goes_on or folded[start - 2].isdigit()
-    ):
-        reading = _read(folded, start, space, around)
-        return _read_count(original, folded, start, space, reading, around)
-    if not value:
+def _judge(
+    original: str, folded: str, number: Number, lexicon: Lexicon
+) -> tuple[NumberContext | None, int]:
+    """The count at this place, or None; and where to read on."""
+    if is_part_of_something(folded, number):
+        return None, number.end
+    before = tokens_before(folded, number.start, lexicon)
+    kind, currency = COUNT, ""
+    if before and before[0] in KIND_BEFORE:
+        kind, currency = KIND_BEFORE[before.pop(0)]
+    read_suffix_and_scale(folded, number, kind == MONEY, lexicon)
+    end = number.end
+    if not number.value:
         return None, end
-    left = chunks_before(folded, start)
-    before_flags = around.flags_before[left[-1] or left[-2]]
-    after_flags = around.flags_after[right[0] or right[1]]
-    both = before_flags | after_flags
-    # Seven to nine tenths of what is no count in news: years, days, "page 2", "3 comments".
-    if not both & OPEN and (before_flags & refused_before or after_flags & refused_after):
-        return None, end
-    kind, currency = (
-        _kind_before(left, before_flags, around) if before_flags & OPEN else (COUNT, "")
-    )
-    if kind == COUNT and (
-        both & doubts or before_flags & after_flags & JOINS or _may_be_in_a_street(right, around)
-    ):
-        after = around.tokens_after(right)
+    after = tokens_after(folded, end, lexicon)
+    if kind == COUNT:
         kind, currency, used = kind_after(after)
-        if kind == COUNT:
-            number = Number(value, start, end, plain)
-            before = around.tokens_before(left)
-            if is_not_a_count(original, folded, number, before, after):
-                return None, end
-        for token in after[:used]:
-            right = remove_first(right, token)
+        if kind == COUNT and is_not_a_count(original, folded, number, before, after):
+            return None, end
         if used == 2:
             # In "pour cent" the second word is a number of its own.
             end = folded.find(after[1], end) + len(after[1])
-    words = around.words_after(right)
+        after = after[used:]
+    right = content_words(after, lexicon, abbreviated=-1)
     if currency:
-        words = [currency, *words[: CONTEXT_WORDS - 1]]
-    return NumberContext(value, kind, around.words_before(left), " ".join(words)), end
+        right = [currency, *right[: CONTEXT_WORDS - 1]]
+    left = content_words(before, lexicon, abbreviated=1)[::-1]
+    return NumberContext(number.value, kind, " ".join(left), " ".join(right)), end
 
 
-def _read(folded: str, start: int, space: int, around: ContextReader) -> Reading:
-    """Read a number with all chunks that it goes on over, or else as it stands in the text."""
-    while 0 < space < start + around.longest_chunk and not folded[start - 2].isdigit():
-        reading = around.numbers[folded[start - 1 : space]]
-        following = folded.find(" ", space + 1, space + WINDOW)
-        if reading is None or following < 0:
+def tokens_before(folded: str, start: int, lexicon: Lexicon) -> list[str]:
+    """The tokens before a place, nearest first; from a space on, so that no word is cut."""
+    begin = folded.find(" ", start - WINDOW, start) if start > WINDOW else 0
+    return _tokens(folded[max(begin, start - WINDOW, 0) : start], lexicon)[::-1]
+
+
+def tokens_after(folded: str, end: int, lexicon: Lexicon) -> list[str]:
+    """The tokens behind a place, up to a space."""
+    stop = folded.find(" ", end + WINDOW, end + 2 * WINDOW)
+    return _tokens(folded[end : max(stop, end + WINDOW)], lexicon)
+
+
+def _tokens(window: str, lexicon: Lexicon) -> list[str]:
+    return (_IDEOGRAPHIC_TOKEN if lexicon.ideographic else _TOKEN).findall(window)
+
+
+def content_words(tokens: list[str], lexicon: Lexicon, *, abbreviated: int) -> list[str]:
+    """The nearest content words, up to the end of the sentence.
+
+    `abbreviated` is the step to the word that a full stop belongs to: behind a single letter it is
+    an abbreviation ("U.S. soldiers").
+    """
+    words: list[str] = []
+    # Up to two letters: prepositions, articles, suffixes behind an apostrophe.
+    shortest = 1 if lexicon.ideographic else 3
+    for index, token in enumerate(tokens):
+        if len(token) >= shortest and token not in lexicon.passed_over and token[0] > "9":
+            words.append(token)
+            if len(words) == CONTEXT_WORDS:
+                break
+        elif token in BOUNDARIES:
+            if token != "." or not _is_letter(tokens, index + abbreviated):
+                break
+        # Another number: the words behind it are its own.
+        elif words and len(token) >= shortest and token not in lexicon.ignored:
             break
-        if not around.flags_after[folded[space + 1 : following]] & reading.goes_on:
-            return reading._replace(goes_on=0)
-        space = following
-    number = _read_in_place(folded, start, around)
-    if number is None:
-        return NO_NUMBER
-    value, plain = number.value, number.plain
-    return Reading(number.end - start, value, plain, 0, *masks_of(value, plain))
+    return words
 
 
-def _read_in_place(folded: str, start: int, around: ContextReader) -> Number | None:
-    """The number at this place, without a value if it is a part of something else."""
-    lexicon = around.lexicon
-    match = lexicon.number.match(folded, start)
-    if match is None:
-        return None
-    number = read_number(folded, match, lexicon)
-    if number is None:
-        return Number("", start, match.end(), False)
-    if is_part_of_something(folded, number):
-        number.value = ""
-    else:
-        # Letters glued to the digits depend on the currency before them.
-        is_money = folded[number.end].isalpha() and _is_money(folded, start, around)
-        read_suffix_and_scale(folded, number, is_money, lexicon)
-    return number
-
-
-def _is_money(folded: str, start: int, around: ContextReader) -> bool:
-    before = around.tokens_before(chunks_before(folded, start))
-    return bool(before) and KIND_BEFORE.get(before[0], ("", ""))[0] == MONEY
-
-
-def _kind_before(left: list[str], flags: int, around: ContextReader) -> tuple[str, str]:
-    """Kind and currency by what stands in front, which is taken away."""
-    is_alone = flags & KIND and left[-1] in KIND_BEFORE
-    before = [left[-1]] if is_alone else around.tokens_before(left)
-    if not before or before[0] not in KIND_BEFORE:
-        return COUNT, ""
-    remove_last(left, before[0])
-    return KIND_BEFORE[before[0]]
-
-
-def _may_be_in_a_street(right: list[str], around: ContextReader) -> bool:
-    """ "12 Main Street": the second chunk behind a number."""
-    second = 1 if right[0] else 2
-    return len(right) > second and bool(around.flags_after[right[second]] & (STREET | UNKNOWN))
+def _is_letter(tokens: list[str], index: int) -> bool:
+    return 0 <= index < len(tokens) and len(tokens[index]) == 1 and tokens[index].isalpha()

@@ -317,10 +317,6 @@ def language_by_script(text: str) -> str:
 BOUNDARIES = frozenset(".!?;\n。；")
 
 
-# From a Latin-1 byte to a set of bits: for a separator, then letters 1 to 3 of a number.
-Filters = tuple[tuple[int, ...], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """A language ready for use: compiled patterns and lookup tables."""
@@ -328,18 +324,10 @@ class Lexicon:
     lang: str
     decimal: str
     both_marks_group: bool
-    filters: Filters
     number: re.Pattern[str]
     values: Mapping[str, int]
     scales: Mapping[str, int]
     scale_beginnings: frozenset[str]  # two letters
-    # Numbers of several words: all but the last of these; up to three letters of the others.
-    openings: frozenset[str]
-    continuations: frozenset[str]
-    # Words that are counts before people alone, and up to three letters of what they count.
-    not_alone: frozenset[str]
-    people_openings: frozenset[str]
-    scale_openings: frozenset[str]
     # Words that never serve as context, and those with the number words.
     ignored: frozenset[str]
     passed_over: frozenset[str]
@@ -362,7 +350,6 @@ def lexicon_of(lang: str) -> Lexicon:
     ignored = words(rules.stop_words) | MONTHS | scales.keys()
     ideographic = lang in _IDEOGRAPHIC
     lead = r"(?<![a-z\d_])" if ideographic else r"(?<!\w)"
-    scale_openings = frozenset(word[:3] for word in scales)
     alternatives = _DIGITS
     if values:
         alternatives += f"|({_word_pattern(values, rules)})"
@@ -370,46 +357,14 @@ def lexicon_of(lang: str) -> Lexicon:
         lang=lang,
         decimal=rules.decimal,
         both_marks_group=rules.both_marks_group,
-        filters=_start_filters(values),
         number=re.compile(f"{lead}(?:{alternatives})"),
         values=values,
         scales=scales,
         ignored=ignored,
         passed_over=ignored | values.keys() | BOUNDARIES,
         scale_beginnings=frozenset(word[:2] for word in scales),
-        scale_openings=scale_openings,
-        openings=frozenset(_openings(values)),
-        not_alone=words(rules.not_alone) if rules.people else frozenset(),
-        people_openings=frozenset(word[:3] for word in rules.people.split()),
-        continuations=scale_openings
-        | {part[:3] for word in values for part in ("and", *word.split())},
         ideographic=ideographic,
     )
-
-
-def _start_filters(words: Iterable[str]) -> Filters:
-    """Where the bits of four neighbouring bytes have one in common, a number may begin.
-
-    Bit 0 is for digits. The beginnings of the number words have one of the other 15 each, where
-    these are enough, or else share seven.
-    """
-    tables = [[0] * 256 for _ in range(4)]
-    for byte in range(256):
-        letter = chr(byte)
-        tables[0][byte] = 0 if letter.isalnum() or letter == "_" else 0xFFFF
-        tables[1][byte] = 1 if letter in "0123456789" else 0
-        tables[2][byte] = tables[3][byte] = 1
-    separators = [byte for byte in range(256) if tables[0][byte]]
-    beginnings = sorted({word[:2] for word in words})
-    bits = 15 if len(beginnings) <= 15 else 7
-    for word in words:
-        bit = 2 << beginnings.index(word[:2]) % bits
-        for table, letter in zip(tables[1:], word.ljust(3), strict=False):
-            # Behind a word of two letters stands any mark: "on iki", "on.", "üç’ü".
-            same = separators if letter == " " else letter.encode("latin-1", "replace")
-            for byte in same:
-                table[byte] |= bit
-    return tuple(map(tuple, tables))
 
 
 # Forms by gender and place that num2words does not give.
@@ -444,13 +399,6 @@ def _number_words(rules: _Rules) -> dict[str, int]:
         if word not in values:
             values[word] = 1
     return values
-
-
-def _openings(values: Iterable[str]) -> Iterable[str]:
-    for word in values:
-        parts = word.split()
-        for count in range(1, len(parts)):
-            yield " ".join(parts[:count])
 
 
 def phrase(words: str) -> str:

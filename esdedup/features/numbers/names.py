@@ -12,9 +12,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from esdedup.features.numbers.changes import stem
-from esdedup.features.numbers.context import WINDOW, chunks_before, context_reader
-from esdedup.features.numbers.finding import primary_language
-from esdedup.features.numbers.languages import MONTHS, words
+from esdedup.features.numbers.finding import (
+    WINDOW,
+    content_words,
+    primary_language,
+    tokens_after,
+    tokens_before,
+)
+from esdedup.features.numbers.languages import MONTHS, lexicon_of, words
 from esdedup.model.numbers import NumberChange, NumberContext
 
 NAME = "name"
@@ -43,7 +48,7 @@ def extract_names(text: str, lang: str | None) -> tuple[NumberContext, ...]:
     code = primary_language(lang)
     if code in _CAPITAL_NOUNS:
         return ()
-    around = context_reader(code)
+    lexicon = lexicon_of(code)
     # The only letter that grows in lower case.
     folded = text[: _BEGINNING + 2 * WINDOW].replace("İ", "I").lower()
     found = []
@@ -59,11 +64,9 @@ def extract_names(text: str, lang: str | None) -> tuple[NumberContext, ...]:
             continue
         if not _DAYS.isdisjoint(folded[start:end].split(" ")):
             continue
-        # To a space, so that no word is cut.
-        stop = folded.find(" ", end + WINDOW)
-        before = around.words_before(chunks_before(folded, start))
-        after = around.words_after(folded[end : stop if stop > 0 else None].split(" "))
-        found.append(NumberContext(name, NAME, before, " ".join(after)))
+        before = content_words(tokens_before(folded, start, lexicon), lexicon, abbreviated=1)[::-1]
+        after = content_words(tokens_after(folded, end, lexicon), lexicon, abbreviated=-1)
+        found.append(NumberContext(name, NAME, " ".join(before), " ".join(after)))
     return tuple(found)
 
 

@@ -143,10 +143,6 @@ CUES_AFTER = (
     | FRACTIONS
     | frozenset({"a", "p", "o", "."})
 )
-# Words that only hint at the day of a month ("12 and 13 March"); "page 2 of 3" is judged in full.
-JOINS_BEFORE = DATE_JOINS - (CUES_BEFORE - DATE_JOINS) - KIND_BEFORE.keys() - words("of")
-JOINS_AFTER = DATE_JOINS - words("a") - KINDS_AFTER
-
 # Nouns that make a four-digit number a count and not a year.
 COUNTED = words(
     "people persons cases deaths dead victims patients infections personnes cas morts décès "

@@ -99,7 +99,7 @@ async def delete(id: Ids, service: Here) -> Response:
 
 
 def _show(deduplicator: Deduplicator, id_: str) -> Shown:
-    record = find_record(deduplicator.store, id_)
+    record = deduplicator.with_evidence(find_record(deduplicator.store, id_))
     return Shown(record.document, record.decision, record.signature.words)
 
 

@@ -103,7 +103,7 @@ async def group(
 
 
 def _explain(deduplicator: Deduplicator, id_: str, other: str | None) -> Explanation:
-    record = find_record(deduplicator.store, id_)
+    record = deduplicator.with_evidence(find_record(deduplicator.store, id_))
     if other is None:
         if not record.decision.evidence:
             raise Problem(
@@ -115,7 +115,7 @@ def _explain(deduplicator: Deduplicator, id_: str, other: str | None) -> Explana
         other = record.decision.evidence[0].other
     return explain_pair(
         record,
-        find_record(deduplicator.store, other),
+        deduplicator.with_evidence(find_record(deduplicator.store, other)),
         deduplicator.settings,
         deduplicator.store.constraints.recent(),
     )

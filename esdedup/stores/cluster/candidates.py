@@ -86,7 +86,7 @@ class ClusterCandidates:
             return None
         size = min(_GATHERED, _GATHERED_EACH * len(queries))
         search = candidate_requests.gathering_search(
-            queries, self.index.settings, later=later, size=size
+            queries, self.index.settings, self.index.names, later=later, size=size
         )
         if candidate_requests.has_common_keys(queries):
             counting = {"size": 0, "query": search["query"], "track_total_hits": size}
@@ -113,7 +113,7 @@ class ClusterCandidates:
         )
         answers: list[list[Candidate]] = []
         for query, chance_query, before in zip(
-            queries, chance_queries, _candidates_before(queries, gathered), strict=True
+            queries, chance_queries, self._candidates_before(queries, gathered), strict=True
         ):
             if chance_query is None and not before:  # nearly always
                 answers.append(before)
@@ -124,6 +124,20 @@ class ClusterCandidates:
             best = candidate_requests.best_of(query, candidates, self.index.settings)
             answers.append(sorted(best, key=_most_shared))
         return answers
+
+    def _candidates_before(
+        self,
+        queries: Sequence[CandidateQuery],
+        answers: Sequence[Sequence[tuple[JSON, dict[str, int]]]],
+    ) -> Iterator[list[Candidate]]:
+        """Candidates that come before the query in the order, most shared keys first."""
+        for query, answer in zip(queries, answers, strict=True):
+            before = [
+                document_requests.candidate_from(hit, shared, self.index.names)
+                for hit, shared in answer
+                if candidate_requests.order_of_hit(hit) < query.order
+            ]
+            yield sorted(before, key=_most_shared)
 
     def count_on_server(self, queries: Sequence[CandidateQuery]) -> list[list[Candidate]]:
         """Let the server count: a search for each query, several if one score is too short."""
@@ -144,7 +158,9 @@ class ClusterCandidates:
     ) -> Iterator[list[Candidate] | None]:
         """Candidates for each query; None if a full page may hide better or earlier ones."""
         searches = [
-            candidate_requests.candidate_search(q, self.index.settings, in_order=in_order)
+            candidate_requests.candidate_search(
+                q, self.index.settings, self.index.names, in_order=in_order
+            )
             for q in queries
         ]
         answers = self.searches.many(searches)
@@ -155,7 +171,9 @@ class ClusterCandidates:
                 continue
             candidates = [
                 document_requests.candidate_from(
-                    hit, candidate_requests.shared_by_method(query, hit["_score"])
+                    hit,
+                    candidate_requests.shared_by_method(query, hit["_score"]),
+                    self.index.names,
                 )
                 for hit in hits
                 if hit["_id"] != query.id
@@ -237,18 +255,6 @@ def _merge(answers: Sequence[list[Candidate]]) -> list[Candidate]:
         shared = {**(before.shared if before else {}), **candidate.shared}
         found[candidate.id] = candidate.with_shared(shared)
     return sorted(found.values(), key=_most_shared)
-
-
-def _candidates_before(
-    queries: Sequence[CandidateQuery], answers: Sequence[Sequence[tuple[JSON, dict[str, int]]]]
-) -> Iterator[list[Candidate]]:
-    """Candidates that come before the query in the order, most shared keys first."""
-    for query, answer in zip(queries, answers, strict=True):
-        if not answer:
-            yield []
-            continue
-        before = [pair for pair in answer if candidate_requests.order_of_hit(pair[0]) < query.order]
-        yield sorted((document_requests.candidate_from(*pair) for pair in before), key=_most_shared)
 
 
 def _most_shared(candidate: Candidate) -> tuple[int, tuple[int, str]]:

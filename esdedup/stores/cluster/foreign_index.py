@@ -14,7 +14,6 @@ from typing import Any
 
 from esdedup.errors import StoreError
 from esdedup.model import JSON, iso
-from esdedup.model.methods import key_fields
 from esdedup.stores.cluster import templates
 from esdedup.stores.cluster.connection import path_of
 from esdedup.stores.cluster.documents import ClusterDocuments, update_of
@@ -172,6 +171,11 @@ class ForeignIndex:
                 return dict(given)
         return {}
 
+    @property
+    def names(self) -> document_requests.Names:
+        """The names under which the fields of an article are read."""
+        return self.index.names
+
     def record_names(self, given: Mapping[str, str], names: document_requests.Names) -> None:
         """Record names in the mapping: `given` ones for the next backfill, all for searches."""
         entry: JSON = {"told": dict(given), "names": {ours: list(n) for ours, n in names.items()}}
@@ -184,6 +188,11 @@ class ForeignIndex:
         self.index.names = entry["names"]
 
     # --- reading -------------------------------------------------------------------------------
+
+    def sample_ids(self, query: JSON, size: int) -> list[str]:
+        """Some documents that match."""
+        search = {"query": query, "size": size, "_source": False}
+        return [hit["_id"] for hit in self._searches.one(search)["hits"]["hits"]]
 
     def count(self, query: JSON) -> int:
         return self._searches.count(query)
@@ -243,15 +252,21 @@ class ForeignIndex:
 
     # --- writing -------------------------------------------------------------------------------
 
-    def annotate_many(self, records: Sequence[Record], resigned: set[str]) -> WriteReport:
-        """Write `dedup` and nothing else; in `resigned` documents old keys are taken away."""
+    def annotate_many(
+        self, records: Sequence[Record], hits: Mapping[str, JSON], resigned: set[str]
+    ) -> WriteReport:
+        """Write `dedup` and nothing else; in `resigned` documents old fields are taken away.
+
+        `hits` are the documents as they were read.
+        """
         now = iso(datetime.now(UTC))
         actions = []
         for record in records:
             id_ = record.document.id
             dedup = document_requests.dedup_fields(record, now)
+            dedup |= document_requests.signed_fields(record, source_of(hits[id_]), self.index.names)
             if id_ in resigned:  # a partial update merges: what is not named stays
-                dedup = {**dict.fromkeys([*key_fields().values(), "kept"]), **dedup}
+                dedup = {**dict.fromkeys(document_requests.OPTIONAL_FIELDS), **dedup}
             actions.append(update_of(id_, record.version, dedup))
         return self.write(actions)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from esdedup.model import JSON, Evidence
+from esdedup.model import JSON
 from esdedup.model.queries import By, Mode, SearchOptions
 from esdedup.model.results import StoryHit, Total, Update
 from esdedup.stores.cluster import search_requests as requests
@@ -161,7 +161,7 @@ def _add_updates(finder: ClusterSearch, hits: Sequence[StoryHit]) -> list[StoryH
     body = {
         "query": {"ids": {"values": wanted}},
         "size": len(wanted),
-        "_source": ["dedup.evidence", "dedup.role"],
+        "_source": ["dedup"],
     }
     (answer,) = finder.ask([body])
     updates = {hit["_id"]: update_of(hit["_source"]["dedup"]) for hit in answer["hits"]["hits"]}
@@ -222,6 +222,7 @@ def ungrouped_in(count: JSON | None) -> int:
 
 
 def update_of(dedup: Mapping[str, Any]) -> Update | None:
-    listed = (dedup.get("evidence") or {}).get("list") or ()
-    evidence = tuple(Evidence.from_json(entry) for entry in listed[:1])
-    return Update.from_evidence(str(dedup.get("role")), evidence)
+    if dedup.get("role") != "update":
+        return None
+    evidence = document_requests.evidence_from(dedup, document_requests.link_from(dedup))
+    return Update.from_evidence("update", evidence)

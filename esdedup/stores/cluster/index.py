@@ -116,10 +116,12 @@ class Index:
                 )
         if set(wanted) <= set(have) and "esdedup" in mapping.get("_meta", {}):
             return
-        body = {
-            "_meta": {**mapping.get("_meta", {}), **mapping_requests.meta(settings)},
-            "properties": mapping_requests.properties(),
-        }
+        ours = mapping_requests.properties()
+        if have:  # fields of an earlier version stay as they are
+            added = {name: spec for name, spec in wanted.items() if name not in have}
+            ours = {"dedup": {"properties": added}}
+        meta = {**mapping.get("_meta", {}), **mapping_requests.meta(settings)}
+        body = {"_meta": meta, "properties": ours}
         self.connection.send("PUT", path_of(index, "_mapping"), body=body)
 
     def read_preference(self) -> dict[str, str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from esdedup.model.encoding import encode_json
 from esdedup.model.methods import METHOD_SPECS
 from esdedup.model.queries import By
 from esdedup.stores.cluster.connection import path_of
@@ -46,6 +47,15 @@ class ClusterMaintenance:
 
     def record_settings(self) -> None:
         self.index.record_settings(self.index.settings)
+
+    def own_bytes(self, ids: Sequence[str]) -> int:
+        search = {
+            "query": {"ids": {"values": list(ids)}},
+            "size": len(ids),
+            "_source": ["dedup"],
+        }
+        hits = self.searches.one(search)["hits"]["hits"]
+        return sum(len(encode_json(hit["_source"])) for hit in hits)
 
     def stats(self) -> dict[str, Any]:
         body = {

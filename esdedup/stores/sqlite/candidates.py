@@ -58,8 +58,8 @@ class SQLiteCandidates:
             candidate_from(row, shared[row["seq"]], json.loads(row["keys"]) if with_keys else {})
             for part in batched(shared)
             for row in self.database.db.execute(
-                f"""SELECT seq, id, moment, role, "group", story, parent, format, shingles, words,
-                           exact, numbers, signed_lang, keys, kept, branch, rank
+                f"""SELECT seq, id, title, text, url, source, lang, moment, role, "group", story,
+                           parent, format, words, exact, keys, kept, branch, rank
                     FROM documents WHERE seq IN ({marks(part)})
                     AND (rank, moment, id) < (?, ?, ?) AND moment BETWEEN ? AND ? AND id != ?""",
                 (*part, *_sort_key(query), low, high, query.id),

@@ -163,14 +163,17 @@ class SQLiteDocuments:
             return False
         keys = json.dumps(dict(signature.keys))
         db.execute(
-            """UPDATE documents SET moment = ?, rank = ?, format = ?, keys = ?, kept = ?,
-               changed = ?, version = version + 1 WHERE seq = ?""",
+            """UPDATE documents SET moment = ?, rank = ?, format = ?, keys = ?, kept = ?, words = ?,
+               exact = ?, shingles = x'', numbers = '', changed = ?, version = version + 1
+               WHERE seq = ?""",
             (
                 time_of(record.order[0]),
                 rank_of(record.order[0]),
                 signature.format,
                 keys,
                 json.dumps(dict(signature.query_seed)) if signature.query_seed else None,
+                signature.words,
+                signature.digest,
                 clock(),
                 row["seq"],
             ),

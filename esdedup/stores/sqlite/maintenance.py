@@ -13,7 +13,7 @@ from esdedup.stores.ports import MAX_FREQUENT_KEYS, HitReader
 from esdedup.stores.sqlite.database import Database
 from esdedup.stores.sqlite.documents import SQLiteDocuments
 from esdedup.stores.sqlite.key_backfill import SQLiteKeyBackfill
-from esdedup.stores.sqlite.rows import key_numbers
+from esdedup.stores.sqlite.rows import key_numbers, marks
 from esdedup.stores.sqlite.topic_index import forget
 
 _PAGE = 500
@@ -95,6 +95,16 @@ class SQLiteMaintenance:
 
     def key_backfill(self, method: str, size: int, reader: HitReader | None) -> SQLiteKeyBackfill:
         return SQLiteKeyBackfill(self.database, method, size)
+
+    def own_bytes(self, ids: Sequence[str]) -> int:
+        with self.database.errors():
+            (total,) = self.database.db.execute(
+                f"""SELECT total(length(keys) + length(shingles) + length(numbers)
+                        + length(evidence) + length(exact) + coalesce(length(kept), 0))
+                    FROM documents WHERE id IN ({marks(ids)})""",
+                tuple(ids),
+            ).fetchone()
+        return int(total)
 
     def stats(self) -> dict[str, Any]:
         with self.database.errors():

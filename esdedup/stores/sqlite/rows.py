@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from esdedup.errors import DocumentError
-from esdedup.features.numbers import WrittenNumbers, encode_numbers
+from esdedup.methods.key_text import ALPHABET, DIGITS
 from esdedup.model import (
     Candidate,
     Decision,
@@ -22,39 +23,59 @@ from esdedup.model import (
     Link,
     Signature,
     drop_deep_fields,
-    pack,
     parse_time,
     place_of,
     rank_of,
+    stored_evidence,
     time_of,
-    unpack,
 )
-from esdedup.stores.ports import MAX_STORED_EVIDENCE, Record
+from esdedup.stores.ports import Record
 
-_SKETCH = re.compile("(?:s[0-9]{2}:[0-9a-f]{12})+")
-_LENGTH = 16  # of such a key
+# Keys of format 1 (`s03:93b9beca16d5`) and of format 2 (`sD` and 8 base-64 characters).
+_OLD_SKETCH = re.compile("(?:s[0-9]{2}:[0-9a-f]{12})+")
+_OLD_LENGTH = 16
+_SHORT = {
+    DIGITS + 1: re.compile("(?:[a-z][A-Za-z0-9_-]{8})+"),
+    DIGITS + 2: re.compile("(?:[a-z][A-Za-z0-9_-]{9})+"),  # with a position
+}
+_PLACES = {character: place for place, character in enumerate(ALPHABET, 1)}
 
 _DOCUMENT_COLUMNS = ("id", "title", "text", "url", "source", "lang", "published", "extra")
 DOCUMENT_COLUMNS = ", ".join(_DOCUMENT_COLUMNS)
 RECORD_COLUMNS = (
     f"{DOCUMENT_COLUMNS}, first_seen, moment, role, "
-    '"group", story, parent, score, method, reason, evidence, format, keys, shingles, words, '
-    "exact, numbers, signed_lang, version, kept, branch, rank"
+    '"group", story, parent, score, method, reason, evidence, format, keys, words, exact, version, '
+    "kept, branch, rank"
 )
 
 
 def key_numbers(keys: Sequence[str]) -> Sequence[int]:
     """Keys as the table of keys holds them: 8 bytes each, a third of its pages less than as texts.
 
-    A sketch key is its own digits (`s03:93b9beca16d5` is 0x3093b9beca16d5), so that neighbours
-    stay neighbours and two never meet. Of other keys 63 bits of a hash, as a negative number: they
-    meet in fewer than one of 10^9 articles at 10^9 keys, and what is found is compared anyway.
+    A key of 48 bits is its letter, its position and these bits, so that two never meet; a sketch
+    key of format 1 is its own digits (`s03:93b9beca16d5` is 0x3093b9beca16d5). Of other keys 63
+    bits of a hash, as a negative number: they meet in fewer than one of 10^9 articles at 10^9 keys,
+    and what is found is compared anyway.
     """
     joined = "".join(keys)
-    if len(joined) == _LENGTH * len(keys) and _SKETCH.fullmatch(joined):
+    if len(joined) == _OLD_LENGTH * len(keys) and _OLD_SKETCH.fullmatch(joined):
         digits = bytes.fromhex(joined.replace("s", "0").replace(":", "0"))
         return struct.unpack(f">{len(keys)}q", digits)
-    return [key_numbers([k])[0] if _SKETCH.fullmatch(k) else _hash(k) for k in keys]
+    length = len(joined) // max(1, len(keys))
+    if length in _SHORT and set(map(len, keys)) == {length} and _SHORT[length].fullmatch(joined):
+        return _short_numbers(keys, length)
+    return [key_numbers([key])[0] for key in keys] if len(keys) > 1 else [*map(_hash, keys)]
+
+
+def _short_numbers(keys: Sequence[str], length: int) -> Sequence[int]:
+    """Keys of one length: a byte for the letter, one for the position, six of the digits."""
+    digits = base64.urlsafe_b64decode("".join([key[-DIGITS:] for key in keys]))
+    has_position = length > DIGITS + 1
+    words = [
+        bytes((ord(key[0]), _PLACES[key[1]] if has_position else 0)) + digits[6 * i : 6 * i + 6]
+        for i, key in enumerate(keys)
+    ]
+    return struct.unpack(f">{len(keys)}q", b"".join(words))
 
 
 def _hash(key: str) -> int:
@@ -83,11 +104,11 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
         *decision_columns(record.decision),
         signature.format,
         json.dumps(dict(signature.keys)),
-        pack(signature.shingles),
+        b"",  # since format 2 shingles, numbers and language are read from the text
         signature.words,
-        signature.exact,
-        encode_numbers(signature.numbers),
-        signature.lang,
+        signature.digest,
+        "",
+        None,
         now := clock(),
         now,  # the first version: another one than that of a row this one replaces
         json.dumps(dict(signature.query_seed)) if signature.query_seed else None,
@@ -106,7 +127,6 @@ def _extra_column(document: Document) -> str:
 
 
 def decision_columns(decision: Decision) -> tuple[Any, ...]:
-    evidence = [e.to_json() for e in decision.evidence[:MAX_STORED_EVIDENCE]]
     return (
         decision.role,
         decision.group,
@@ -115,7 +135,7 @@ def decision_columns(decision: Decision) -> tuple[Any, ...]:
         decision.score,
         decision.method,
         decision.reason,
-        json.dumps(evidence, ensure_ascii=False) if evidence else "[]",
+        json.dumps(decision.changes, ensure_ascii=False) if decision.changes else "[]",
     )
 
 
@@ -135,7 +155,7 @@ def document_from(columns: Sequence[Any]) -> Document:
 
 
 def record_from(row: sqlite3.Row) -> Record:
-    evidence = tuple(Evidence.from_json(e) for e in json.loads(row["evidence"]))
+    link = _link(row)
     return Record(
         document=document_from([row[name] for name in _DOCUMENT_COLUMNS]),
         signature=_signature(row, json.loads(row["keys"])),
@@ -149,22 +169,31 @@ def record_from(row: sqlite3.Row) -> Record:
             score=row["score"],
             method=row["method"],
             reason=row["reason"],
-            evidence=evidence,
-            branch=bool(row["branch"]),
+            evidence=_evidence(row, link),
+            branch=link.branch,
         ),
         version=row["version"],
     )
+
+
+def _link(row: sqlite3.Row) -> Link:
+    return Link(row["role"], row["group"], row["story"], row["parent"], bool(row["branch"]))
+
+
+def _evidence(row: sqlite3.Row, link: Link) -> tuple[Evidence, ...]:
+    """Whole in format 1; since then what changed, of updates alone."""
+    stored = json.loads(row["evidence"])
+    if stored and isinstance(stored[0], dict):
+        return tuple(map(Evidence.from_json, stored))
+    return stored_evidence(link, row["score"], row["reason"], stored)
 
 
 def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
     return Signature(
         format=row["format"],
         keys={method: tuple(own) for method, own in keys.items()},
-        shingles=unpack(row["shingles"]),
+        digest=row["exact"],
         words=row["words"],
-        exact=row["exact"],
-        numbers=WrittenNumbers(row["numbers"]),
-        lang=row["signed_lang"],
         query_seed=json.loads(row["kept"]) if row["kept"] else {},
     )
 
@@ -172,12 +201,15 @@ def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
 def candidate_from(
     row: sqlite3.Row, shared: dict[str, int], keys: dict[str, list[str]]
 ) -> Candidate:
+    document = Document(
+        row["id"], row["title"], row["text"], row["url"], row["source"], row["lang"]
+    )
     return Candidate(
-        id=row["id"],
+        document=document,
         shared=shared,
         signature=_signature(row, keys),
         order=(place_of(row["rank"], row["moment"]), row["id"]),
-        link=Link(row["role"], row["group"], row["story"], row["parent"], bool(row["branch"])),
+        link=_link(row),
     )
 
 

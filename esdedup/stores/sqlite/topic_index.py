@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from esdedup.model import Document, TermVector, place_of, unpack
+from esdedup.model import Document, TermVector, place_of
 from esdedup.model.batching import batched
 from esdedup.stores import Record
 from esdedup.stores.sqlite import schema
@@ -44,7 +44,7 @@ _TERM_BITS = np.uint64((1 << 64) - (1 << _BLOCK_BITS))
 _IS_CURRENT = """(SELECT max(seq) FROM topics) IS (SELECT max(seq) FROM documents)
                  AND (SELECT value FROM meta WHERE name = 'topics') IS ?"""
 
-_NEAR_COLUMNS = f'rank, moment, "group", story, shingles, keys, {DOCUMENT_COLUMNS}'
+_NEAR_COLUMNS = f'rank, moment, "group", story, keys, {DOCUMENT_COLUMNS}'
 
 # Rows looked up at a time.
 _MANY = 500
@@ -131,10 +131,9 @@ class SQLiteTopicIndex:
                 moment=place_of(rank, moment),
                 group=group,
                 story=story,
-                shingles=unpack(shingles),
                 keys=json.loads(keys) if query.with_keys else {},
             )
-            for seq, rank, moment, group, story, shingles, keys, *document in leaders_among(
+            for seq, rank, moment, group, story, keys, *document in leaders_among(
                 self._tuples(), _NEAR_COLUMNS, list(cosines), query
             )
         }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import pickle
+import re
 from random import Random
 
 import pytest
@@ -13,19 +11,12 @@ from hypothesis import strategies as st
 from num2words import num2words
 
 from esdedup.features.numbers import (
-    LazyFacts,
     NumberChange,
     NumberContext,
-    WrittenNumbers,
     compare_numbers,
-    encode_numbers,
-    extract_facts,
     extract_numbers,
 )
-from esdedup.features.numbers.context import ContextReader
 from esdedup.features.numbers.languages import lexicon_of
-from tests.features.numbers.naive import number_contexts as naive_number_contexts
-from tests.support.data import labelled
 from tests.support.work import count_lines
 
 
@@ -315,13 +306,6 @@ def test_a_change_reads_well() -> None:
     assert str(NumberChange("1", "2", "")) == "1 -> 2"
 
 
-def test_stored_form_is_a_short_list() -> None:
-    number = NumberContext("12", "count", "floods killed", "people")
-    row = json.loads(json.dumps(number.to_json()))
-    assert row == ["12", "count", "floods killed", "people"]
-    assert NumberContext.from_json(row) == number
-
-
 LANGUAGES = st.sampled_from(
     ["en", "fr", "de", "es", "tr", "it", "pt", "nl", "zh", "ar", "en-GB", None]
 )
@@ -410,7 +394,7 @@ def test_many_equal_places_are_linear_work() -> None:
     assert lines(800) < 17 * lines(50)
 
 
-# --- the same as the slow judge -------------------------------------------------------------------
+# --- any text -------------------------------------------------------------------------------------
 
 # Numbers, what makes them something else than counts, and words around them.
 PIECES = """
@@ -436,81 +420,23 @@ ALL_LANGUAGES = st.sampled_from(
 
 
 @settings(max_examples=500)
-@given(PIECED_TEXTS, ALL_LANGUAGES)
+@given(PIECED_TEXTS | st.text(), ALL_LANGUAGES)
 @example("1,000 tausend", "ar")
 @example("3bn ciento\u00a0aged", "es")
-@example("12 cases x . killed . people left", "en")
-@example("killed . cases x . people saw 12 of them", "en")
-@example("1,000 bn\tpeople", "pt")
-@example("ciento un\u3000euros", "es")
-@example("died, $3bn of damage", "zh")
-@example("the Cessna was 30 pounds (320 kg) overloaded", "en")
 @example("2 million 10-15 times", "en")
-def test_the_slow_judge_finds_the_same(text: str, lang: str | None) -> None:
-    assert extract_numbers(text, lang) == naive_number_contexts(text, lang)
+def test_any_text_is_read(text: str, lang: str | None) -> None:
+    """Values are numerals as docs/format.md has them, and contexts have at most three words."""
+    for number in extract_numbers(text, lang):
+        assert re.fullmatch(r"\d+(\.\d*[1-9])?|\d+-\d+", number.value), number
+        assert number.kind in ("count", "percent", "money")
+        assert len(number.before.split()) <= 3
+        assert len(number.after.split()) <= 3
 
 
 @pytest.mark.parametrize("lang", ["en", "de", "fr", "es", "it", "nl", "pt", "tr"])
 def test_every_number_word_is_found_before_any_mark(lang: str) -> None:
-    for word in lexicon_of(lang).values:
-        for mark in ("", " ", ".", ",", "’", "'", "-", "–", ")", "”", "\n", "\u00a0"):
-            text = f"{word}{mark}x"
-            assert extract_numbers(text, lang) == naive_number_contexts(text, lang), text
-
-
-@given(st.text(), ALL_LANGUAGES)
-def test_the_slow_judge_finds_the_same_in_any_text(text: str, lang: str | None) -> None:
-    assert extract_numbers(text, lang) == naive_number_contexts(text, lang)
-
-
-@pytest.mark.parametrize("lang", ["en", "tr", "zh"])
-def test_full_tables_are_emptied(lang: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    around = ContextReader(lexicon_of(lang), most=2)
-    monkeypatch.setattr("esdedup.features.numbers.finding.context_reader", lambda lang: around)
-    text = "In Leeds 12 people died, $3bn of damage. 40 shops, 7 farms and two mills closed.\n" * 3
-    assert extract_numbers(text, lang) == naive_number_contexts(text, lang)
-    assert len(around.numbers) <= 2
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["ag-news-test", "basil-triples", "bbc-news", "clough-stevenson", "fnc1-bodies",
-     "gedikli-energy", "german-10kgnad-test", "lee-similarity", "mccormick-minhash",
-     "newspaper4k-articles", "reuters-21578", "scoop-feed", "semeval22-task8", "spotsigs",
-     "syndication-in-the-wild", "tgcontest-pairs", "turkish-news", "wikinews-events"],
-)  # fmt: skip
-def test_the_slow_judge_finds_the_same_in_news(name: str) -> None:
-    """In about a thousand articles of each set, evenly taken."""
-    with gzip.open(labelled(name) / "docs.jsonl.gz", "rt", encoding="utf-8") as file:
-        lines = file.readlines()
-    for line in lines[:: 1 + len(lines) // 1_000]:
-        document = json.loads(line)
-        text = f"{document.get('title') or ''}\n{document.get('text') or ''}"
-        lang = document.get("lang")
-        assert extract_numbers(text, lang) == naive_number_contexts(text, lang), document["id"]
-
-
-# --- stored form ----------------------------------------------------------------------------------
-
-
-def test_written_numbers_are_the_numbers() -> None:
-    numbers = extract_numbers("In Ölde starben 12 Menschen, 3,5 Prozent der Häuser sind weg.", "de")
-    stored = WrittenNumbers(encode_numbers(numbers))
-    assert (tuple(stored), len(stored)) == (numbers, len(numbers))
-    assert (stored[0], stored[1:]) == (numbers[0], numbers[1:])
-    assert stored == WrittenNumbers(encode_numbers(list(numbers)))
-    assert stored != WrittenNumbers(encode_numbers(numbers[:1]))
-    assert encode_numbers(stored) is stored.json
-    assert pickle.loads(pickle.dumps(stored)) == numbers
-    assert list(WrittenNumbers("[]")) == []
-
-
-def test_unread_numbers_are_the_numbers() -> None:
-    text = "At least 12 people were killed in Izmir on Tuesday, and 3.5 percent of the houses fell."
-    numbers = extract_facts(text, "en")
-    assert len(numbers) > 2
-    assert tuple(LazyFacts(text, "en")) == numbers
-    assert LazyFacts(text, "en") == WrittenNumbers(encode_numbers(numbers))
-    assert LazyFacts(text, "en") != numbers[:1]
-    assert hash(LazyFacts(text, "en")) == hash(numbers)
-    assert encode_numbers(LazyFacts(text, "en")) == encode_numbers(numbers)
+    for word, value in lexicon_of(lang).values.items():
+        if 10 < value < 1000:
+            for mark in ("", ".", ",", ")", "”", "\u00a0"):
+                found = extract_numbers(f"{word}{mark} xxx", lang)
+                assert [number.value for number in found] == [str(value)], (word, mark)

@@ -219,4 +219,4 @@ def test_ten_thousand_copies_of_one_story_are_not_compared() -> None:
 
 def test_counting_items_needs_simhash() -> None:
     with pytest.raises(SettingsError, match="backfill --only simhash"):
-        EventDetector(replace(Settings(), event_count="items"))
+        EventDetector(Settings(methods=("sketch",), event_count="items"))

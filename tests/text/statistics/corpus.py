@@ -14,7 +14,7 @@ from esdedup.text.statistics.corpus import LanguageCounts, Statistics, Statistic
 from esdedup.text.statistics.countmin import Shape
 
 SMALL = Shape(1 << 15, 4)
-PLAIN = Settings.load(environment={})
+PLAIN = Settings.load(preset="sketch", environment={})
 ALONSO = Settings.load(preset="alonso", environment={})
 NOUNS = ("mayor", "river", "council", "bridge", "harbour", "minister", "strike", "storm", "ferry")
 FOOTER = "All rights reserved by the Skerrin Courier and its licensors in every country"

@@ -11,7 +11,7 @@ from esdedup.model import JSON, Candidate, Order, place_of, time_of
 from esdedup.model.methods import METHOD_SPECS
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery
-from esdedup.stores.cluster.requests.documents import place_from
+from esdedup.stores.cluster.requests.documents import NO_NAMES, READ_FIELDS, Names, place_from
 from esdedup.stores.cluster.requests.positions import BY_RANK, gathered_moments, position_filter
 
 # Scores are float32: sums of boosts are exact below 2^24.
@@ -20,9 +20,20 @@ _EXACT_SCORES = 1 << 24
 MAX_CLAUSES = 1_000
 
 _ORDER_FIELDS = ["dedup.moment", "dedup.rank"]
+# What a candidate is read from, besides its text and keys.
+_LINK_FIELDS = (
+    "format", "digest", "words", "kept", "signed", "moment", "rank", "role", "group", "story",
+    "parent", "attracts",
+)  # fmt: skip
 
 
-def candidate_search(query: CandidateQuery, settings: Settings, *, in_order: bool = False) -> JSON:
+def candidate_search(
+    query: CandidateQuery,
+    settings: Settings,
+    names: Names = NO_NAMES,
+    *,
+    in_order: bool = False,
+) -> JSON:
     """One request for all methods: the score counts each method's shared keys in its own digits.
 
     Of documents of the same moment also those after the query come back, for the caller to leave
@@ -35,7 +46,7 @@ def candidate_search(query: CandidateQuery, settings: Settings, *, in_order: boo
         filters.append({"term": {"dedup.attracts": True}})
     search: JSON = {
         "size": settings.ranked_candidates,
-        "_source": _source_filter(settings),
+        "_source": _source_filter(settings, names),
         "track_total_hits": False,
         "query": {
             "bool": {
@@ -53,14 +64,15 @@ def candidate_search(query: CandidateQuery, settings: Settings, *, in_order: boo
     return search
 
 
-def _source_filter(settings: Settings, counted: Sequence[CandidateQuery] = ()) -> JSON:
-    """The fields that verification reads, in few patterns: OpenSearch builds an automaton of them
-    for every request, which took longer than the search. Large fields are excluded. Of methods
-    with many keys these are the keys, unless the method verifies or its keys are counted."""
+def _source_filter(
+    settings: Settings, names: Names, counted: Sequence[CandidateQuery] = ()
+) -> list[str]:
+    """The fields that verification reads: the text, the link, and keys that verify or are counted.
+    Few patterns: OpenSearch builds an automaton of them for every request."""
     read = {settings.verified_by, *(method for query in counted for method in query.keys)}
-    large = [s for s in METHOD_SPECS.values() if s.has_many_keys and s.name not in read]
-    excluded = ["dedup.evidence", *(f"dedup.{spec.key_field}" for spec in large)]
-    return {"includes": ["dedup"], "excludes": excluded}
+    keys = [METHOD_SPECS[name].key_field for name in sorted(read) if name in METHOD_SPECS]
+    texts = [name for ours in READ_FIELDS for name in names.get(ours, (ours,))]
+    return [*texts, *(f"dedup.{name}" for name in (*_LINK_FIELDS, *keys))]
 
 
 def successor_search(query: CandidateQuery) -> JSON:
@@ -107,7 +119,12 @@ def are_all_selective(queries: Sequence[CandidateQuery]) -> bool:
 
 
 def gathering_search(
-    queries: Sequence[CandidateQuery], settings: Settings, *, later: bool, size: int
+    queries: Sequence[CandidateQuery],
+    settings: Settings,
+    names: Names = NO_NAMES,
+    *,
+    later: bool,
+    size: int,
 ) -> JSON:
     """All documents that share any key with any of the queries, to be counted by `count_gathered`.
 
@@ -132,7 +149,9 @@ def gathering_search(
     filters.append({"bool": {"should": shared, "minimum_should_match": 1}})
     return {
         "size": size,
-        "_source": [*_ORDER_FIELDS, *fetched] if later else _source_filter(settings, queries),
+        "_source": [*_ORDER_FIELDS, *fetched]
+        if later
+        else _source_filter(settings, names, queries),
         "track_total_hits": False,
         "query": {"bool": {"filter": filters}},
     }

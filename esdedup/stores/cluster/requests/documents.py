@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from esdedup.features.numbers import NumberContext, encode_numbers
 from esdedup.model import (
     JSON,
     Candidate,
     Decision,
     Document,
     Evidence,
-    Hashes32,
     Link,
     Signature,
     drop_deep_fields,
-    pack,
     parse_time,
     place_of,
     rank_of,
+    stored_evidence,
     time_of,
-    unpack,
 )
-from esdedup.model.encoding import RawJson
 from esdedup.model.methods import METHOD_SPECS, key_fields
 from esdedup.settings import Settings
-from esdedup.stores.ports import MAX_STORED_EVIDENCE, Record
+from esdedup.stores.ports import Record
+
+# Ours -> the names it goes by in an index that somebody else designed, in the order to look.
+Names = Mapping[str, Sequence[str]]
+NO_NAMES: Names = {}
 
 
 def source_of(record: Record, now: str) -> JSON:
@@ -47,17 +46,32 @@ def dedup_fields(record: Record, now: str) -> JSON:
         "format": signature.format,
         **{METHOD_SPECS[m].key_field: list(keys) for m, keys in signature.keys.items()},
         **({"kept": dict(signature.query_seed)} if signature.query_seed else {}),
-        "digest": signature.exact,
-        "shingles": base64.b64encode(pack(signature.shingles)).decode("ascii"),
-        # Of most documents the counts are never read: they came as JSON from where it was signed.
-        "numbers": {"list": RawJson(encode_numbers(signature.numbers))},
+        "digest": signature.digest,
         "words": signature.words,
-        "lang": signature.lang,
         "id": record.document.id,
         **place_fields(record),
         "first_seen": record.first_seen,
         **link_fields(record.decision, now),
     }
+
+
+# What verification reads of an article; the site is for boilerplate.
+READ_FIELDS = ("title", "text", "lang", "source", "url")
+# Our fields of an article that may be absent: a partial update, which merges, has to name them.
+_FORMAT_1_FIELDS = ("shingles", "numbers", "evidence", "lang")
+OPTIONAL_FIELDS = (*key_fields().values(), "kept", "signed", "changes", "rank", *_FORMAT_1_FIELDS)
+
+
+def signed_fields(record: Record, source: Mapping[str, Any], names: Names) -> JSON:
+    """What was signed, as far as it is not what `document_from` reads from the source: the text of
+    a page, or one in several parts. Verification reads it here."""
+    plain = document_from(record.document.id, {**source, "dedup": {}}, names)
+    signed = {
+        name: value
+        for name in ("title", "text", "lang")
+        if (value := getattr(record.document, name)) != getattr(plain, name)
+    }
+    return {"signed": signed} if signed else {}
 
 
 def place_fields(record: Record) -> JSON:
@@ -76,11 +90,13 @@ def rewritten_fields(record: Record, now: str) -> JSON:
     signature = record.signature
     keys = {f: list(signature.keys.get(m, ())) or None for m, f in key_fields().items()}
     return {
-        "rank": None,
+        **dict.fromkeys(("rank", *_FORMAT_1_FIELDS)),
         **place_fields(record),
         "format": signature.format,
         **keys,
         "kept": dict(signature.query_seed) or None,
+        "digest": signature.digest,
+        "words": signature.words,
         "at": now,
     }
 
@@ -99,7 +115,7 @@ def link_fields(decision: Decision, now: str) -> JSON:
         "score": decision.score,
         "method": decision.method,
         "reason": decision.reason,
-        "evidence": {"list": [e.to_json() for e in decision.evidence[:MAX_STORED_EVIDENCE]]},
+        "changes": {"list": decision.changes} if decision.changes else None,
         "at": now,
     }
 
@@ -110,16 +126,12 @@ def group_number(group: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-# Ours -> the names it goes by in an index that somebody else designed, in the order to look.
-Names = Mapping[str, Sequence[str]]
-NO_NAMES: Names = {}
-
-
 def record_from(
     id_: str, source: Mapping[str, Any], version: Any, names: Names = NO_NAMES
 ) -> Record:
     """The reverse of `source_of`."""
     dedup = source["dedup"]
+    link = link_from(dedup)
     return Record(
         document=document_from(id_, source, names),
         signature=signature_from(dedup),
@@ -133,11 +145,25 @@ def record_from(
             score=dedup["score"],
             method=dedup["method"],
             reason=dedup["reason"],
-            branch=dedup["role"] == "duplicate" and dedup["attracts"],
-            evidence=tuple(Evidence.from_json(e) for e in dedup["evidence"]["list"]),
+            branch=link.branch,
+            evidence=evidence_from(dedup, link),
         ),
         version=version,
     )
+
+
+def link_from(dedup: Mapping[str, Any]) -> Link:
+    role = dedup["role"]
+    is_branch = role == "duplicate" and dedup["attracts"]
+    return Link(role, dedup["group"], dedup["story"], dedup.get("parent"), is_branch)
+
+
+def evidence_from(dedup: Mapping[str, Any], link: Link) -> tuple[Evidence, ...]:
+    """Whole in format 1; since then what changed, of updates alone."""
+    if whole := (dedup.get("evidence") or {}).get("list"):
+        return tuple(map(Evidence.from_json, whole))
+    changes = (dedup.get("changes") or {}).get("list") or ()
+    return stored_evidence(link, dedup["score"], dedup["reason"], changes)
 
 
 def document_from(id_: str, source: Mapping[str, Any], names: Names = NO_NAMES) -> Document:
@@ -146,6 +172,7 @@ def document_from(id_: str, source: Mapping[str, Any], names: Names = NO_NAMES) 
         found = (value for name in theirs if (value := at_path(source, name)) is not None)
         if (value := next(found, None)) is not None:
             own[ours] = value
+    own |= (source.get("dedup") or {}).get("signed") or {}
     return Document.from_json({**_usable(own), "id": id_})
 
 
@@ -185,7 +212,7 @@ def foreign_record(
     names: Names = NO_NAMES,
 ) -> Record:
     """A document that somebody else wrote without our fields: there, and not processed yet."""
-    nothing = Signature(settings.fingerprint_of_format(), {}, unpack(b""), 0, "")
+    nothing = Signature(settings.fingerprint_of_format(), {})
     unprocessed = Decision(id_, "unprocessed", id_, id_)
     return Record(document_from(id_, source, names), nothing, (0, id_), 0, unprocessed, version)
 
@@ -194,35 +221,25 @@ def keys_from(dedup: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return {m: tuple(dedup[f]) for m, f in key_fields().items() if dedup.get(f)}
 
 
-def shingles_from(dedup: Mapping[str, Any]) -> Hashes32:
-    return unpack(base64.b64decode(dedup["shingles"]))
-
-
 def signature_from(dedup: Mapping[str, Any]) -> Signature:
     return Signature(
         format=dedup["format"],
         keys=keys_from(dedup),
-        shingles=shingles_from(dedup),
+        digest=dedup["digest"],
         words=dedup["words"],
-        exact=dedup["digest"],
-        numbers=tuple(NumberContext.from_json(n) for n in dedup["numbers"]["list"]),
-        lang=dedup["lang"],
         query_seed=dedup.get("kept") or {},
     )
 
 
-def candidate_from(hit: Mapping[str, Any], shared: Mapping[str, int]) -> Candidate:
-    dedup = hit["_source"]["dedup"]
+def candidate_from(
+    hit: Mapping[str, Any], shared: Mapping[str, int], names: Names = NO_NAMES
+) -> Candidate:
+    source = hit["_source"]
+    dedup = source["dedup"]
     return Candidate(
-        id=hit["_id"],
+        document=document_from(hit["_id"], source, names),
         shared=shared,
         signature=signature_from(dedup),
         order=(place_from(dedup), hit["_id"]),
-        link=Link(
-            dedup["role"],
-            dedup["group"],
-            dedup["story"],
-            dedup.get("parent"),
-            dedup["role"] == "duplicate" and dedup["attracts"],
-        ),
+        link=link_from(dedup),
     )

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from esdedup.model import JSON
 from esdedup.model.methods import key_fields
-from esdedup.settings import FORMAT, Settings
+from esdedup.settings import Settings
 
 # Version of the templates; raised with every change of what is in them.
-TEMPLATE_VERSION = 2
+TEMPLATE_VERSION = 3
 
 _KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
+_SOURCE_ONLY: JSON = {"type": "keyword", "doc_values": False, "index": False}
 
 
 def properties() -> JSON:
@@ -23,16 +24,16 @@ def properties() -> JSON:
             "properties": {
                 "format": {"type": "keyword"},
                 **dict.fromkeys(key_fields().values(), _KEYWORD_KEY),
-                "digest": {"type": "keyword", "doc_values": False, "index": False},
-                # Read back for verification, never searched: in the source only.
-                "shingles": {"type": "binary"},
-                "numbers": {"type": "object", "enabled": False},
-                "evidence": {"type": "object", "enabled": False},
+                # Read back, never searched: in the source only.
+                "digest": _SOURCE_ONLY,
+                "method": _SOURCE_ONLY,
+                "score": {"type": "float", "index": False, "doc_values": False},
+                "changes": {"type": "object", "enabled": False},
+                "signed": {"type": "object", "enabled": False},
+                "kept": {"type": "object", "enabled": False},
+                # Sorts the longest copy first.
                 "words": {"type": "integer", "index": False},
-                "score": {"type": "float", "index": False},
-                "method": {"type": "keyword"},
                 "reason": {"type": "keyword"},
-                "lang": {"type": "keyword"},
                 # Set on every document: a collapse folds all documents without it into one.
                 "group": {"type": "keyword"},
                 # 64-bit hash of the group: counting stories by it costs half as much.
@@ -118,7 +119,7 @@ def meta(settings: Settings) -> JSON:
     """What is recorded in the mapping, so that other settings are noticed."""
     return {
         "esdedup": {
-            "format": FORMAT,
+            "format": settings.format,
             "fingerprint": settings.fingerprint_of_format(),
             "shaping": settings.shaping(),
             "settings": settings.to_json(),
@@ -131,7 +132,7 @@ def component_template(settings: Settings) -> JSON:
         "version": TEMPLATE_VERSION,
         "_meta": {
             "description": "esdedup: signatures and groups of news articles",
-            "format": FORMAT,
+            "format": settings.format,
         },
         "template": {"mappings": {"_meta": meta(settings), "properties": properties()}},
     }
@@ -144,7 +145,7 @@ def index_template(
         "index_patterns": list(patterns),
         "composed_of": [component],
         "version": TEMPLATE_VERSION,
-        "_meta": {"description": "esdedup: a news index", "format": FORMAT},
+        "_meta": {"description": "esdedup: a news index", "format": settings.format},
         "template": {
             "settings": {
                 "index": {
