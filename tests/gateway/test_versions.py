@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.gateway import bulk
 from esdedup.model import Document
 from tests.gateway.articles import random_article, stored_groups, stored_sources
 from tests.gateway.running import Running, running
@@ -52,7 +54,7 @@ def test_undated_articles_of_the_write_that_makes_the_index_came_first(
 def test_a_document_that_is_written_after_its_delete_is_reconciled(
     server: Server, made: str
 ) -> None:
-    """Between two refreshes, and while another program writes what it is a copy of."""
+    """Between two refreshes, and while another program writes the article that it is a copy of."""
     url = f"{server.product}+{server.url}"
     with running(url, indices=(made,), settle_seconds=3_600) as gateway:
         assert gateway.http("PUT", f"/{made}/_doc/a", random_article(8)).status == 201
@@ -61,9 +63,15 @@ def test_a_document_that_is_written_after_its_delete_is_reconciled(
         session.end_epoch()
         assert stored_groups(server, made) == {"a": "a", "b": "a"}
         assert gateway.http("DELETE", f"/{made}/_doc/a").status == 200
-        assert gateway.http("PUT", f"/{made}/_doc/a", random_article(5, of=1)).status == 201
-        with Deduplicator.open(f"{url}/{made}") as other:
-            other.add(Document.from_json({"id": "c", **random_article(1)}))
+        lines = [{"index": {"_id": "a"}}, random_article(5, of=1)]
+        body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        sent = bulk.parse(body, made, {})
+        with session.write(sent.operations) as write:
+            enriched = sent.assembled(write.decide())
+            with Deduplicator.open(f"{url}/{made}") as other:
+                other.add(Document.from_json({"id": "c", **random_article(1)}))
+            answer = server.http("POST", f"/{made}/_bulk", enriched.decode()).json()
+            write.confirm({0: answer["items"][0]["index"]})
         session.end_epoch()
         assert stored_groups(server, made) == {"a": "c", "b": "b", "c": "c"}
 
@@ -83,9 +91,9 @@ def test_a_version_of_the_callers_own_stays(gateway: Running, server: Server, ma
     assert server.http("GET", f"/{made}/_doc/copy").json()["_version"] == 5
     assert put(6, random_article(9, of=1)) == 200
     assert put(6, random_article(9, of=1)) == 409
-    bulk = gateway.bulk(f"/{made}/_bulk", {"index": {"_id": "copy", "version": 7,
+    third = gateway.bulk(f"/{made}/_bulk", {"index": {"_id": "copy", "version": 7,
                         "version_type": "external"}}, random_article(9, of=1))  # fmt: skip
-    assert [item["index"]["_version"] for item in bulk.json()["items"]] == [7]
+    assert [item["index"]["_version"] for item in third.json()["items"]] == [7]
     assert gateway.gateway.counts["detection_failed"] == 0
 
 

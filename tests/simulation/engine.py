@@ -56,11 +56,18 @@ class ModelIndex:
     aliases: set[str] = field(default_factory=set)
     documents: dict[str, Stored] = field(default_factory=dict)  # as a get by id sees them
     visible: dict[str, Stored] = field(default_factory=dict)  # as a search sees them
+    is_write_index: bool = True  # of its aliases
     next_seq_no: int = 0
     primary_term: int = 1
+    node: int = 1
 
     def refresh(self) -> None:
         self.visible = dict(self.documents)
+
+    def fail_over(self) -> None:
+        """Another node has the primary: a new term."""
+        self.primary_term += 1
+        self.node += 1
 
     def take_seq_no(self) -> int:
         self.next_seq_no += 1
@@ -70,16 +77,35 @@ class ModelIndex:
 class Engine:
     """One node with indices of one shard each."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_write: Callable[[Stored], None] = lambda stored: None) -> None:
+        """`on_write` is told of every version of a document, as it is written."""
+        self._on_write = on_write
         self.indices: dict[str, ModelIndex] = {}
         self.requests = 0
         self._created = 0
         self._pits: dict[str, list[Stored]] = {}
-        self._refused_items = 0
+        self._refusals: list[Refused] = []
 
-    def refuse_next_item(self) -> None:
-        """The next document of a bulk is refused with 429: the queue is full."""
-        self._refused_items += 1
+    def refuse_next_item(self, status: int) -> None:
+        """The next document of a bulk is refused, by a full queue or a lost node."""
+        kind = (
+            "es_rejected_execution_exception" if status == 429 else "node_not_connected_exception"
+        )
+        self._refusals.append(Refused(status, kind, "simulated"))
+
+    # --- what operators and clusters do --------------------------------------------------------
+
+    def roll_over(self, alias: str) -> None:
+        """The next index behind an alias is the one that is written to."""
+        behind = self._by_alias(alias)
+        for index in behind:
+            index.is_write_index = False
+        self._create(f"{alias}-{len(behind) + 1:06}", {"aliases": {alias: {}}})
+
+    def recreate(self, name: str) -> None:
+        """An index is deleted and made anew, with the mapping of its template."""
+        old = self.indices.pop(name)
+        self._create(name, {"mappings": old.mapping})
 
     # --- requests ------------------------------------------------------------------------------
 
@@ -134,6 +160,11 @@ class Engine:
                 return 200, {i.name: {"settings": {}} for i in self._resolve(name)}
             case ["GET", name, "_stats", "docs"]:
                 return 200, {"indices": {i.name: _stats(i) for i in self._resolve(name)}}
+            case ["POST", "_mget"]:
+                docs = _one(body)["docs"]
+                return 200, {
+                    "docs": [_filtered_doc(self._get(d["_index"], d["_id"]), d) for d in docs]
+                }
             case ["POST", name, "_refresh"]:
                 for index in self._resolve(name):
                     index.refresh()
@@ -193,7 +224,7 @@ class Engine:
     def _write_index(self, name: str, *, require_alias: bool) -> ModelIndex:
         if name in self.indices and not require_alias:
             return self.indices[name]
-        behind = [i for i in self.indices.values() if name in i.aliases]
+        behind = [i for i in self.indices.values() if name in i.aliases and i.is_write_index]
         if len(behind) == 1:
             return behind[0]
         if require_alias:
@@ -234,9 +265,8 @@ class Engine:
 
     def _write(self, verb: str, about: JSON, source: JSON | None) -> tuple[int, JSON]:
         """One document; conditions are checked against what a get by id sees."""
-        if self._refused_items:
-            self._refused_items -= 1
-            raise Refused(429, "es_rejected_execution_exception", "the queue is full")
+        if self._refusals:
+            raise self._refusals.pop()
         index = self._write_index(about["_index"], require_alias=bool(about.get("require_alias")))
         id_ = about["_id"]
         before = index.documents.get(id_)
@@ -265,6 +295,7 @@ class Engine:
             before.version + 1 if before else 1,
         )
         index.documents[id_] = stored
+        self._on_write(stored)
         result = "updated" if before else "created"
         return (200 if before else 201), {**_about(stored), "result": result}
 
@@ -315,10 +346,16 @@ def _about(stored: Stored) -> JSON:
 
 def _stats(index: ModelIndex) -> JSON:
     shard = {
-        "routing": {"primary": True, "node": "node-1"},
+        "routing": {"primary": True, "node": f"node-{index.node}"},
         "seq_no": {"max_seq_no": index.next_seq_no - 1},
     }
     return {"uuid": index.uuid, "shards": {"0": [shard]}}
+
+
+def _filtered_doc(found: JSON, wanted: JSON) -> JSON:
+    if "_source" in wanted and "_source" in found:
+        return {**found, "_source": queries.filtered(found["_source"], wanted["_source"])}
+    return found
 
 
 def _conditions(params: Mapping[str, Any]) -> JSON:

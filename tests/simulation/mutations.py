@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from esdedup.clustering import epoch, reconcile, transactional
+from esdedup.clustering import epoch, reconcile, records, transactional
+from esdedup.gateway import session
+from esdedup.maintenance import backfill, retention
 from esdedup.stores.cluster import bulk, concurrency
 
 
@@ -111,5 +113,61 @@ MUTATIONS = (
         bulk._note,
         "written.conflicts.add(action.id)",
         "pass",
+    ),
+    Mutation(
+        "a document of another program came before all others",
+        703,
+        records.RecordBuilder._build,
+        "(old and old.first_seen) or self.clock.now()",
+        "old.first_seen if old else self.clock.now()",
+    ),
+    Mutation(
+        "retention deletes a young article that joins an old story",
+        59,
+        retention.expire,
+        "            wholes = store.documents.ids_in(rule.by, page)\n",
+        "            wholes = store.documents.ids_in(rule.by, [])\n",
+    ),
+    Mutation(
+        "backfill forgets who depended on what another program replaced",
+        0,
+        backfill.Backfill.sign_batch,
+        "epoch.affected |= store.candidates.dependents(epoch.written)",
+        "pass",
+    ),
+    Mutation(
+        "gateway: a document that is written after its delete is not reconciled",
+        0,
+        session.TenantSession._reconcile,
+        "epoch.replaced.values()))",
+        "epoch.replaced.values()))\n            epoch.written -= epoch.deleted",
+    ),
+    Mutation(
+        "gateway: who depended on a deleted document is forgotten",
+        0,
+        session.TenantSession._reconcile,
+        "epoch.affected |= self.store.candidates.dependents(gone)",
+        "pass",
+    ),
+    Mutation(
+        "gateway: a write without an answer is taken for none",
+        0,
+        session.SessionWrite.__exit__,
+        "operations=self._done",
+        "operations=self._done or 0",
+    ),
+    Mutation(
+        "gateway: what waits is forgotten where reconciling fails",
+        0,
+        session.TenantSession._take_back,
+        "new.written |= epoch.written",
+        "pass",
+    ),
+    Mutation(
+        "gateway: the epoch ends beside a write under way",
+        0,
+        session.TenantSession._quiet,
+        "is_quiet = self._state.wait_for(lambda: not self._under_way, timeout=_QUIET_SECONDS)",
+        "is_quiet = True",
     ),
 )

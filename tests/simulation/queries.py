@@ -164,7 +164,7 @@ def _hit(document: Found, score: float, values: list[Any] | None, body: JSON) ->
         hit["sort"] = values
     wanted = body.get("_source", True)
     if wanted is not False:
-        hit["_source"] = _filtered(document.source, wanted)
+        hit["_source"] = filtered(document.source, wanted)
     if body.get("seq_no_primary_term"):
         hit |= {"_seq_no": document.seq_no, "_primary_term": document.primary_term}
     if fields := body.get("docvalue_fields"):
@@ -172,7 +172,7 @@ def _hit(document: Found, score: float, values: list[Any] | None, body: JSON) ->
     return hit
 
 
-def _filtered(source: JSON, wanted: Any) -> JSON:
+def filtered(source: JSON, wanted: Any) -> JSON:
     if wanted is True:
         return copy.deepcopy(source)
     if isinstance(wanted, dict):
