@@ -123,7 +123,8 @@ def read_by_h11(raw: bytes) -> Requests:
     connection = h11.Connection(h11.SERVER, max_incomplete_event_size=http.MAX_HEAD)
     connection.receive_data(raw)
     found: Requests = []
-    body, request = b"", None
+    body = b""
+    request: h11.Request | None = None
     try:
         while True:
             match connection.next_event():

@@ -20,6 +20,7 @@ from esdedup.maintenance.retention import RetentionRule
 from esdedup.matching.constraints import Constraint
 from esdedup.model import Document, Link
 from esdedup.settings import Settings
+from esdedup.stores.memory import MemoryData, MemoryStore
 from tests.simulation.world import INDEX, NO_FAULTS, SOME_FAULTS, Faults, World
 from tests.simulation.writers import Process, Step, is_expired
 from tests.support.articles import DAY_ONE, StoryVariant
@@ -283,7 +284,7 @@ def _audit(scenario: Scenario, world: World) -> Outcome:
     records = world.records()
     links = {id_: record.decision.link for id_, record in records.items()}
     arrived = sorted(records.values(), key=lambda record: record.first_seen)
-    with Deduplicator.open(settings=Settings()) as alone:
+    with Deduplicator(MemoryStore(MemoryData())) as alone:
         alone.writer.builder.clock = _Arrivals(iter([record.first_seen for record in arrived]))
         list(alone.add_many(record.document for record in arrived))
         curation.set_constraints(alone, world.constraints(), ahead=True)

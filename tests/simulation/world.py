@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
 from greenlet import greenlet  # type: ignore[import-untyped]  # it has no types
@@ -21,9 +20,8 @@ from greenlet import greenlet  # type: ignore[import-untyped]  # it has no types
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.gateway.session import TenantSession
 from esdedup.gateway.tenants import TenantStore
-from esdedup.ingest.sign import Signed, prepare
 from esdedup.matching.constraints import Constraint
-from esdedup.model import Document, microseconds
+from esdedup.model import microseconds
 from esdedup.settings import Settings
 from esdedup.stores import Record
 from esdedup.stores.cluster.connection import Connection, Target, Unanswered
@@ -91,6 +89,8 @@ class World:
 
     def __post_init__(self) -> None:
         self.engine = Engine(self._check_version)
+        self._digests: dict[str, str] = {}  # text -> that of its signature
+        self._texts: dict[str, str] = {}  # the other way round
         self._chance = random.Random(f"faults {self.seed!r}")
         self.time = SimulatedTime(random.Random(f"clocks {self.seed!r}"))
 
@@ -148,7 +148,10 @@ class World:
             return
         record = record_from(stored.id, stored.source, None)
         decision, link = record.decision, record.decision.link
-        if record.signature.exact != _digest(record.document.title, record.document.text):
+        text, digest = record.document.text, record.signature.exact
+        if self._digests.setdefault(text, digest) != digest or (
+            self._texts.setdefault(digest, text) != text
+        ):
             self.violations.append(f"{stored.id} has the signature of another text")
         leads = decision.role != "duplicate"
         if leads != link.canonical or (leads and link.group != stored.id):
@@ -173,10 +176,3 @@ class World:
         index = self.engine.indices.get(corrections_index(INDEX))
         stored = index.documents.values() if index else ()
         return [Constraint.from_json(raw) for one in stored for raw in one.source["said"]["list"]]
-
-
-@cache
-def _digest(title: str, text: str) -> str:
-    (signed,) = prepare([Document("any", title=title, text=text)], Settings())
-    assert isinstance(signed, Signed)
-    return signed.signature.exact
