@@ -125,8 +125,8 @@ MUTATIONS = (
         "retention deletes a young article that joins an old story",
         59,
         retention.expire,
-        "            wholes = store.documents.ids_in(rule.by, page)\n",
-        "            wholes = store.documents.ids_in(rule.by, [])\n",
+        "            leaders = [",
+        "            wholes = store.documents.ids_in(rule.by, page)\n            leaders = [",
     ),
     Mutation(
         "backfill forgets who depended on what another program replaced",
