@@ -206,13 +206,8 @@ class Case(NamedTuple):
     name: str
 
 
-CASES = [
-    Case(door, name)
-    for door, table in {
-        "file": FILES, "command": COMMANDS, "service": SERVICE, "gateway": GATEWAY,
-    }.items()
-    for name in table
-]  # fmt: skip
+TABLES = {"file": [*FILES], "command": [*COMMANDS], "service": [*SERVICE], "gateway": [*GATEWAY]}
+CASES = [Case(door, name) for door, names in TABLES.items() for name in names]
 
 
 class Doors:

@@ -148,7 +148,8 @@ def _writers(
     if chance.random() < 0.6:
         yield "delete", Step("delete", tuple(d.id for d in changed[:third]))
         replaced = _other_texts(seed, changed[third : 2 * third], chance)
-        yield "replace", Step("add", tuple(replaced))
+        kind = "other program" if seed % 7 == 1 and not is_rolled else "add"
+        yield "replace", Step(kind, tuple(replaced))
     if not is_rolled and chance.random() < 0.4:
         yield "tenant", Step("gateway", tuple(_changes(seed, changed[2 * third :], chance)))
     if len(first) > 2 and chance.random() < 0.3:
