@@ -137,24 +137,10 @@ MUTATIONS = (
     ),
     Mutation(
         "gateway: a document that is written after its delete is not reconciled",
-        0,
+        4230,
         session.TenantSession._reconcile,
         "epoch.replaced.values()))",
         "epoch.replaced.values()))\n        epoch.written -= epoch.deleted",
-    ),
-    Mutation(
-        "gateway: who depended on a deleted document is forgotten",
-        0,
-        session.TenantSession._reconcile,
-        "epoch.affected |= self.store.candidates.dependents(gone)",
-        "pass",
-    ),
-    Mutation(
-        "gateway: a write without an answer is taken for none",
-        0,
-        session.SessionWrite.__exit__,
-        "operations=self._done",
-        "operations=self._done or 0",
     ),
     Mutation(
         "gateway: what waits is forgotten where reconciling fails",
@@ -169,5 +155,19 @@ MUTATIONS = (
         session.TenantSession._quiet,
         "is_quiet = self._state.wait_for(lambda: not self._under_way, timeout=_QUIET_SECONDS)",
         "is_quiet = True",
+    ),
+    Mutation(
+        "gateway: what no search shows yet is forgotten with its epoch",
+        0,
+        session.TenantSession.end_epoch,
+        "PendingIndex(earlier=epoch.pending)",
+        "PendingIndex()",
+    ),
+    Mutation(
+        "gateway: decisions beside a reconciliation are taken for right",
+        0,
+        session.TenantSession.end_epoch,
+        "self._epoch.must_recheck = True",
+        "pass",
     ),
 )
