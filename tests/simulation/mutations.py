@@ -11,7 +11,7 @@ from typing import Any
 
 from esdedup.clustering import epoch, reconcile, records, transactional
 from esdedup.gateway import session
-from esdedup.maintenance import backfill, retention
+from esdedup.maintenance import retention
 from esdedup.stores.cluster import bulk, concurrency
 
 
@@ -73,13 +73,6 @@ MUTATIONS = (
         "store.constraints.recent()",
     ),
     Mutation(
-        "dependents of a document that ceased to lead are forgotten",
-        292,
-        reconcile._find_affected,
-        "store.candidates.dependents(ceased) | later",
-        "later",
-    ),
-    Mutation(
         "successors of a new representative are forgotten",
         0,
         reconcile._find_affected,
@@ -102,7 +95,7 @@ MUTATIONS = (
     ),
     Mutation(
         "dependents of a replaced version are forgotten",
-        239,
+        256,
         _writer._write_part,
         "epoch.note_replaced(",
         "list(",
@@ -129,25 +122,11 @@ MUTATIONS = (
         "            wholes = store.documents.ids_in(rule.by, page)\n            leaders = [",
     ),
     Mutation(
-        "backfill forgets who depended on what another program replaced",
-        0,
-        backfill.Backfill.sign_batch,
-        "epoch.affected |= store.candidates.dependents(epoch.written)",
-        "pass",
-    ),
-    Mutation(
         "gateway: a document that is written after its delete is not reconciled",
         4230,
         session.TenantSession._reconcile,
         "epoch.replaced.values()))",
         "epoch.replaced.values()))\n        epoch.written -= epoch.deleted",
-    ),
-    Mutation(
-        "gateway: what waits is forgotten where reconciling fails",
-        0,
-        session.TenantSession._take_back,
-        "new.written |= epoch.written",
-        "pass",
     ),
     Mutation(
         "gateway: the epoch ends beside a write under way",
