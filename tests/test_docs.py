@@ -313,6 +313,13 @@ def test_named_modules_and_variables_exist() -> None:
                 assert name in known or f"ESDEDUP_{name}" in code_of, (page, name)
 
 
+def test_named_tests_exist() -> None:
+    code_of = "".join(p.read_text("utf-8") for p in (ROOT / "tests").glob("**/test_*.py"))
+    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / "failures.md").read_text("utf-8"))
+    assert len(named) > 30
+    assert [name for name in named if f"def {name}(" not in code_of] == []
+
+
 def test_the_architecture_is_that_of_the_tree() -> None:
     """A section for every folder; every file that is named is there."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")

@@ -36,7 +36,8 @@ class RecordBuilder:
         return [self._build(one, existing.get(one.document.id)) for one in signed]
 
     def _build(self, signed: Signed, old: Record | None) -> Record:
-        first_seen = old.first_seen if old else self.clock.now()
+        # A document that another program wrote has no arrival yet.
+        first_seen = (old and old.first_seen) or self.clock.now()
         order = self.order(signed.document, signed.signature.words, first_seen)
         return replace(undecided_record(signed, order, first_seen), version=old and old.version)
 

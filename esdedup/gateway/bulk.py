@@ -23,6 +23,9 @@ Verb = Literal["index", "create", "update", "delete"]
 _VERBS: tuple[Verb, ...] = ("index", "create", "update", "delete")
 # Left to the cluster: a document with a routing of its own cannot be found by its id alone.
 _ROUTED = ("routing", "_routing", "parent", "_parent")
+# A version of the caller's own: reconciling the document would raise it, and the caller's next
+# write would be refused.
+_VERSIONED = ("version", "_version", "version_type", "_version_type")
 
 
 class Malformed(InputError):
@@ -46,6 +49,10 @@ class Operation:
     @property
     def is_routed(self) -> bool:
         return any(name in self.meta for name in _ROUTED)
+
+    @property
+    def is_versioned(self) -> bool:
+        return any(name in self.meta for name in _VERSIONED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ _FROM_REQUEST = object()
 
 def request_meta(names: Iterable[str]) -> dict[str, Any]:
     """Of the request's parameters those that matter for every action."""
-    return {name: _FROM_REQUEST for name in names if name in _ROUTED}
+    return {name: _FROM_REQUEST for name in names if name in (*_ROUTED, *_VERSIONED)}
 
 
 def new_id() -> str:

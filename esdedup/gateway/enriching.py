@@ -45,7 +45,8 @@ class Plan:
     drafts: list[Draft] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)  # all that are written
     replaced: list[Record] = field(default_factory=list)  # as they were
-    gone: set[str] = field(default_factory=set)  # deleted: whoever leaned on them is looked at
+    # Deleted, or replaced without our fields: whoever leaned on them is looked at.
+    gone: set[str] = field(default_factory=set)
     to_verify: dict[str, str] = field(default_factory=dict)  # id -> index, changed in the cluster
 
 
@@ -62,7 +63,7 @@ def plan_batch(
     for operation in operations:
         hit = there.get((operation.index, operation.id or ""))
         old = old_record(hit) if hit else None
-        if operation.verb == "delete":
+        if operation.verb == "delete" or operation.is_versioned:
             plan.gone.add(operation.id or "")
         else:
             draft = _draft(operation, hit, old, names)

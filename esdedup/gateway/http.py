@@ -179,7 +179,12 @@ def _is_old(version: str) -> bool:
 def _parse_head(raw: bytes, kind: Kind) -> tuple[str, Head]:
     """The first line, and the headers; split at the line ends that llhttp has checked."""
     _check(raw, kind)
-    first, *lines = raw.decode("latin-1").strip("\r\n").split("\r\n")
+    text = raw.decode("latin-1").removesuffix("\r\n\r\n")
+    while text.startswith("\r\n"):  # empty lines are allowed before a message
+        text = text[2:]
+    if text[:1] in ("\r", "\n"):  # llhttp takes them for half an empty line
+        raise HttpError(400, "malformed HTTP: half a line end before the message")
+    first, *lines = text.split("\r\n")
     if len(lines) > MAX_HEADERS:
         raise HttpError(431, "too many headers")
     headers: Headers = []

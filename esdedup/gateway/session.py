@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Self
 
 from esdedup.clustering.deduplicator import Deduplicator
@@ -23,14 +22,16 @@ from esdedup.clustering.epoch import Epoch
 from esdedup.clustering.place import PendingIndex
 from esdedup.errors import StoreError
 from esdedup.gateway import enriching
-from esdedup.gateway.bulk import Operation
+from esdedup.gateway.bulk import Operation, operation_done
 from esdedup.gateway.tenants import TenantStore
+from esdedup.gateway.write_job import Unsigned
 from esdedup.ingest.readers.records import FieldMap
 from esdedup.ingest.sign import Signed, attach_document, check_settings, prepare_in_worker
 from esdedup.ingest.workers import Workers
-from esdedup.maintenance.backfill import Backfill, Progress, sweep
+from esdedup.maintenance.backfill import Backfill, Progress
 from esdedup.maintenance.backfill import BackfillPlan as SweepPlan
 from esdedup.model import JSON, Failure
+from esdedup.model.batching import batched
 from esdedup.stores import Record
 from esdedup.stores.cluster.connection import ClusterRefused, path_of
 from esdedup.stores.cluster.foreign_index import ours_of
@@ -53,7 +54,8 @@ class _SessionEpoch(Epoch):
 
     replaced: dict[str, Record] = field(default_factory=dict)
     deleted: set[str] = field(default_factory=set)
-    to_verify: dict[str, str] = field(default_factory=dict)
+    # Documents to be read again and signed where they have no signature, or that of another text.
+    to_verify: Unsigned = field(default_factory=dict)
     operations: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -80,7 +82,6 @@ class TenantSession:
         self.pins = 0  # by those who are about to write; counted by the manager
         self._is_closing = False
         self._trusted: dict[str, float] = {}
-        self._unsigned_since: datetime | None = None
         self._epoch = _SessionEpoch.begin(store)
         self.used = time.monotonic()
 
@@ -104,11 +105,10 @@ class TenantSession:
         """Sign a batch: the part of a write that depends on no other write."""
         ready = self._with_our_fields({op.index for op in operations})
         usable = [op for op in operations if op.index in ready]
-        if len(usable) < len(operations):
-            self.note_unsigned()  # an index that this very write makes
+        unsigned = [op for op in operations if op.index not in ready]
         plan = enriching.plan_batch(usable, self._read(usable), self._names)
         signed = self._sign([d.document for d in plan.drafts if d.document is not None])
-        return Prepared(plan, signed, len(usable) == len(operations))
+        return Prepared(plan, signed, unsigned)
 
     def decide(self, prepared: Prepared, *, alone: bool = False) -> dict[int, bytes]:
         """The lines to send instead; `alone` is a request of one document."""
@@ -158,7 +158,8 @@ class TenantSession:
         placed = epoch.place([r for _, r in signed], hidden=plan.ids | plan.gone)
         epoch.written |= plan.ids
         epoch.deleted |= plan.gone
-        epoch.to_verify |= plan.to_verify
+        now = time.time_ns() // 1000
+        epoch.to_verify |= {id_: (index, now) for id_, index in plan.to_verify.items()}
         for old in plan.replaced:
             epoch.replaced.setdefault(old.document.id, old)
         decided = list(records)
@@ -166,10 +167,10 @@ class TenantSession:
             decided[i] = record
         return decided
 
-    def note_unsigned(self) -> None:
+    def note_unsigned(self, documents: Unsigned) -> None:
         """Documents passed without our fields; the end of the epoch signs them."""
         with self._state:
-            self._unsigned_since = self._unsigned_since or datetime.now(UTC)
+            self._epoch.to_verify |= documents
 
     def begin_write(self) -> None:
         with self._state:
@@ -224,8 +225,7 @@ class TenantSession:
     def waiting(self) -> int:
         """Documents that the end of the epoch has to look at."""
         epoch = self._epoch
-        count = len(epoch.written) + len(epoch.deleted) + len(epoch.to_verify)
-        return count + (self._unsigned_since is not None)
+        return len(epoch.written) + len(epoch.deleted) + len(epoch.to_verify)
 
     def end_epoch(self) -> None:
         """End the epoch: see whether its decisions hold, and reconcile what it affected."""
@@ -245,15 +245,12 @@ class TenantSession:
             else:
                 self._epoch = _SessionEpoch.begin(self.store)
                 self._epoch.must_recheck = not is_quiet
-            unsigned, self._unsigned_since = self._unsigned_since, None
         try:
             if holds:
                 self._make_visible()
             changed = self._reconcile(epoch, holds=holds)
-            if unsigned is not None:
-                changed |= self._sign_unsigned(unsigned)
         except (StoreError, KeyError):
-            self._take_back(epoch, unsigned)
+            self._take_back(epoch)
             raise
         if changed:  # what was decided meanwhile may rest on a link that is another now
             self._epoch.must_recheck = True
@@ -273,26 +270,24 @@ class TenantSession:
         changed = bool(epoch.reconcile(holds=holds))
         return self._verify(epoch.to_verify) or changed
 
-    def _verify(self, updated: Mapping[str, str]) -> bool:
-        """Partial updates are merged by the cluster: sign again where it made another text."""
-        if not updated:
-            return False
-        docs = [{"_index": index, "_id": id_} for id_, index in updated.items()]
-        answer = self.store.connection.send("POST", "/_mget", body={"docs": docs})
-        hits = [h for h in answer["docs"] if h.get("found") and "_source" in h]
-        signed = self._sign([self._backfill.document(hit) for hit in hits])
-        wrong = [h for h, s in zip(hits, signed, strict=True) if _is_stale(h, s)]
-        if wrong:
-            with self._signing:
-                now = time.time_ns() // 1000
-                self._backfill.sign_batch(wrong, now, self._workers, Progress())
-        return bool(wrong)
+    def _verify(self, documents: Unsigned) -> bool:
+        """Sign documents without our fields, and those of which an update made another text: the
+        cluster merges partial updates."""
+        has_signed = False
+        for part in batched(documents.items(), self.settings.batch):
+            docs = [{"_index": index, "_id": id_} for id_, (index, _) in part]
+            answer = self.store.connection.send("POST", "/_mget", body={"docs": docs})
+            hits = [h for h in answer["docs"] if h.get("found") and "_source" in h]
+            signed = self._sign([self._backfill.document(hit) for hit in hits])
+            wrong = [h for h, s in zip(hits, signed, strict=True) if _is_stale(h, s)]
+            if wrong:
+                arrivals = {id_: arrived for id_, (_, arrived) in part}
+                with self._signing:
+                    self._backfill.sign_batch(wrong, arrivals, self._workers, Progress())
+                has_signed = True
+        return has_signed
 
-    def _sign_unsigned(self, since: datetime) -> bool:
-        swept = sweep(self.deduplicator, since, fields=self.fields)
-        return bool(swept.done or swept.relinked)
-
-    def _take_back(self, epoch: _SessionEpoch, unsigned: datetime | None) -> None:
+    def _take_back(self, epoch: _SessionEpoch) -> None:
         """Reconciliation failed: all of it is tried again with the next epoch."""
         with self._state:
             new = self._epoch
@@ -302,7 +297,6 @@ class TenantSession:
             new.to_verify |= epoch.to_verify
             new.replaced |= epoch.replaced
             new.must_recheck = True
-            self._unsigned_since = unsigned or self._unsigned_since
 
     def abandon(self) -> int:
         """Give up reconciling what waits; returns how much that was."""
@@ -310,7 +304,6 @@ class TenantSession:
             count, epoch = self.waiting, self._epoch
             epoch.written, epoch.affected, epoch.deleted = set(), set(), set()
             epoch.to_verify, epoch.replaced = {}, {}
-            self._unsigned_since = None
         return count
 
     @contextmanager
@@ -329,11 +322,11 @@ class TenantSession:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A batch that is signed, and whether every operation was looked at."""
+    """A batch that is signed; `unsigned` operations are those of an index that the write makes."""
 
     plan: enriching.Plan
     signed: list[Signed | Failure]
-    is_complete: bool
+    unsigned: list[Operation]
 
     @property
     def unread_dates(self) -> int:
@@ -350,7 +343,7 @@ class SessionWrite:
         with session.write(operations) as write:
             lines = write.decide()
             ...                         # send them
-            write.confirm(done)         # what the cluster answered
+            write.confirm(results)      # what the cluster answered
 
     Left without `decide`, nothing was written. Left after it without `confirm`, nobody knows what
     was written, and the epoch is rechecked.
@@ -377,11 +370,11 @@ class SessionWrite:
         self._done = None
         return self._session.decide(self.prepared, alone=alone)
 
-    def confirm(self, done: Mapping[int, int] | None) -> None:
-        """What the cluster did, by the line of each action; a missing line was refused."""
-        lines = [op.action_line for op in self._operations]
-        if self._done is None and done is not None and all(line in done for line in lines):
-            self._done = sum(done[line] for line in lines)
+    def confirm(self, results: Mapping[int, JSON]) -> None:
+        """What the cluster answered, by the line of each action; nothing where it did not tell."""
+        if self._done is None:
+            counts = [operation_done(results.get(op.action_line, {})) for op in self._operations]
+            self._done = None if None in counts else sum(filter(None, counts))
 
     def __exit__(self, *exception: object) -> None:
         self._session.end_write(operations=self._done)

@@ -16,6 +16,7 @@ from esdedup.gateway.tenants import Cluster, Tenant
 
 if TYPE_CHECKING:
     from esdedup.gateway.session import TenantSession
+    from esdedup.gateway.write_job import Unsigned
     from esdedup.settings import Settings
 
 log = logging.getLogger("esdedup.gateway")
@@ -47,7 +48,7 @@ class SessionManager:
         self._sessions: dict[tuple[str, str], TenantSession] = {}
         self._failed: Counter[tuple[str, str]] = Counter()
         # Patterns without an index when somebody wrote: looked at again after the write.
-        self._missing: dict[tuple[str, str], Tenant] = {}
+        self._missing: dict[tuple[str, str], tuple[Tenant, Unsigned]] = {}
         self._lock = threading.Lock()
         self._opening = threading.Lock()
         self._ending = threading.Lock()
@@ -97,10 +98,13 @@ class SessionManager:
             self._sessions[tenant.name, pattern] = made
         return made
 
-    def note_missing(self, tenant: Tenant, pattern: str) -> None:
+    def note_missing(self, tenant: Tenant, pattern: str, documents: Unsigned) -> None:
+        """A write to a pattern without an index, which it may have made."""
+        key = (tenant.name, pattern)
         with self._lock:
-            if len(self._missing) < _MOST_SESSIONS:
-                self._missing[tenant.name, pattern] = tenant
+            if key in self._missing or len(self._missing) < _MOST_SESSIONS:
+                _, noted = self._missing.setdefault(key, (tenant, {}))
+                noted |= documents
 
     def wake(self) -> None:
         self._wake.set()
@@ -193,18 +197,18 @@ class SessionManager:
 
     def _open_missing(self) -> None:
         """An index that a write has made since: our fields, then what was written without them."""
-        for (name, pattern), tenant in list(self._missing.items()):
+        with self._lock:
+            missing, self._missing = self._missing, {}
+        for (_, pattern), (tenant, documents) in missing.items():
             try:
                 with self.open(tenant, pattern) as session:
-                    session.note_unsigned()
+                    session.note_unsigned(documents)
             except StoreMissing:
                 pass  # refused, most likely
             except EsdedupError as error:
                 log.warning("%s stays without our fields: %s", pattern, cause_of(error))
             except Exception:
                 log.exception("opening %s failed", pattern)
-            with self._lock:
-                self._missing.pop((name, pattern), None)
 
 
 def cause_of(error: Exception) -> str:

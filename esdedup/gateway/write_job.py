@@ -10,20 +10,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from esdedup.gateway.bulk import Bulk, Operation
+from esdedup.model import JSON
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from esdedup.gateway.session import SessionWrite, TenantSession
+    from esdedup.gateway.session import SessionWrite
+
+# Documents that were sent without our fields: id -> index, and arrival in microseconds.
+Unsigned = dict[str, tuple[str, int]]
 
 
 @dataclass(slots=True)
 class PatternWrite:
-    """The operations of a request for one configured pattern, and the session that decides them."""
+    """The operations of a request for one configured pattern, and the session that decides them.
+
+    `note_unsigned` is told of documents that were sent without our fields; None where nobody can
+    sign them later.
+    """
 
     pattern: str
     operations: list[Operation]
-    session: TenantSession | None = None
+    note_unsigned: Callable[[Unsigned], None] | None = None
     write: SessionWrite | None = None
 
     @property
@@ -36,17 +44,18 @@ class WriteJob:
     """A context manager: at its end every session learns what became of its part."""
 
     body: bytes
+    arrived: int  # when the request came, in microseconds
     bulk: Bulk | None = None  # what came, or a part of it
     split: list[Bulk] = field(default_factory=list)  # the parts in which it is sent
     is_part: bool = False
     is_changed: bool = False
     new_id: str | None = None
     prepared: list[PatternWrite] = field(default_factory=list)  # to be decided
-    missing: list[str] = field(default_factory=list)  # patterns without an index
     enriched: int = 0
     unenriched: int = 0
     unread_dates: int = 0
     _writes: list[SessionWrite] = field(default_factory=list)
+    _results: Mapping[int, JSON] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def enter(self, write: SessionWrite) -> SessionWrite:
@@ -54,14 +63,26 @@ class WriteJob:
         self._writes.append(self._stack.enter_context(write))
         return write
 
-    def leave_unsigned(self, session: TenantSession) -> None:
-        """Documents of this session are sent without our fields: it signs them after the write."""
-        self._stack.callback(session.note_unsigned)
+    def leave_unsigned(self, part: PatternWrite, operations: Sequence[Operation]) -> None:
+        """These are sent without our fields, and signed after the write."""
+        if (note := part.note_unsigned) is not None:
+            self._stack.callback(lambda: note(self._unsigned(operations)))
 
-    def confirm(self, done: Mapping[int, int] | None) -> None:
-        """The cluster answered; `done` has the writes it did, by the line of their action."""
+    def _unsigned(self, operations: Sequence[Operation]) -> Unsigned:
+        """Ids that the cluster made are known from its answer. Arrival is in the order of lines."""
+        out: Unsigned = {}
+        for op in operations:
+            result = self._results.get(op.action_line, {})
+            id_ = op.id or result.get("_id")
+            if id_ and op.verb != "delete" and not op.is_versioned:
+                out[id_] = result.get("_index", op.index), self.arrived + op.action_line
+        return out
+
+    def confirm(self, results: Mapping[int, JSON]) -> None:
+        """The cluster answered; `results` are those of actions, by their line."""
+        self._results = results
         for write in self._writes:
-            write.confirm(done)
+            write.confirm(results)
 
     def close(self) -> None:
         self._stack.close()
@@ -79,8 +100,9 @@ Step = Callable[[WriteJob], Coroutine[Any, Any, WriteJob]]
 class SplitPipeline:
     """The parts of a bulk in their order: one is signed while the one before it is decided."""
 
-    def __init__(self, split: Sequence[Bulk], sign: Step, decide: Step) -> None:
+    def __init__(self, split: Sequence[Bulk], arrived: int, sign: Step, decide: Step) -> None:
         self._waiting = deque(split)
+        self._arrived = arrived
         self._sign = sign
         self._decide = decide
         self._signing: asyncio.Task[WriteJob] | None = None
@@ -89,7 +111,7 @@ class SplitPipeline:
     def _begin(self) -> None:
         self._signing = None
         if self._waiting:
-            job = WriteJob(b"", self._waiting.popleft(), is_part=True)
+            job = WriteJob(b"", self._arrived, self._waiting.popleft(), is_part=True)
             self._signing = asyncio.create_task(self._sign(job))
 
     @property

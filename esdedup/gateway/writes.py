@@ -17,7 +17,7 @@ from esdedup.gateway.bulk import Operation
 from esdedup.gateway.http import HttpError, UpstreamError
 from esdedup.gateway.limits import MemoryShare
 from esdedup.gateway.session_manager import cause_of
-from esdedup.gateway.write_job import PatternWrite, SplitPipeline, WriteJob, abort
+from esdedup.gateway.write_job import PatternWrite, SplitPipeline, Unsigned, WriteJob, abort
 from esdedup.model import JSON
 from esdedup.model.encoding import encode_json
 
@@ -62,12 +62,12 @@ class Writes:
         gateway = self._gateway
         with gateway.memory.share() as share:
             raw = await gateway.read_whole_body(request, share)
-            tenant = gateway.tenant_of(request)
-            job = await self._detect(self._read, request, tenant, raw, share)
+            arrived, tenant = time.time_ns() // 1000, gateway.tenant_of(request)
+            job = await self._detect(self._read, request, tenant, WriteJob(raw, arrived), share)
             if job.split:
-                answer, body = await self._send_split(request, tenant, share, job.split)
+                answer, body = await self._send_split(request, tenant, share, job)
             else:
-                answer, _ = await self._send_job(request, tenant, share, job)
+                answer, _ = await self._send_job(request, share, job)
                 body = answer.body
             # What was put together from parts is not compressed.
             dropped = () if body is answer.body else ("content-encoding",)
@@ -75,25 +75,22 @@ class Writes:
             await gateway.answer(request, answer.head.status, answer.head.reason, headers, body)
 
     async def _send_job(
-        self, request: Request, tenant: Tenant, share: MemoryShare, job: WriteJob
+        self, request: Request, share: MemoryShare, job: WriteJob
     ) -> tuple[Answer, JSON | None]:
         """The answer of the cluster, as it came and parsed; the sessions learn what was written."""
         with job:
             answer = await self._send(request, share, job)
             read = partial(_parse_answer, answer, share)
             parsed = await self._gateway.apart(len(answer.body), read)
-            is_bulk = request.route.kind == "bulk"
-            job.confirm(_operations_done(job, parsed, is_bulk=is_bulk))
-        sessions, counts = self._gateway.sessions, self._gateway.counts
+            job.confirm(_results(job, parsed, is_bulk=request.route.kind == "bulk"))
+        counts = self._gateway.counts
         counts["enriched"] += job.enriched
         counts["unenriched"] += job.unenriched
         counts["unread_dates"] += job.unread_dates
-        for pattern in job.missing:
-            sessions.note_missing(tenant, pattern)
         return answer, parsed
 
     async def _send_split(
-        self, request: Request, tenant: Tenant, share: MemoryShare, split: Sequence[bulk.Bulk]
+        self, request: Request, tenant: Tenant, share: MemoryShare, whole: WriteJob
     ) -> tuple[Answer, bytes]:
         """One part after the other: while the cluster writes one, the next is decided and the one
         after that is signed.
@@ -104,7 +101,8 @@ class Writes:
         first: Answer | None = None
         answers: list[JSON] = []
         pipeline = SplitPipeline(
-            split,
+            whole.split,
+            whole.arrived,
             partial(self._detect, self._prepare, tenant),
             partial(self._detect, self._decide, request),
         )
@@ -114,7 +112,7 @@ class Writes:
                 job = await coming
                 coming = asyncio.create_task(pipeline.next()) if pipeline.has_more else None
                 try:
-                    answer, parsed = await self._send_job(request, tenant, share, job)
+                    answer, parsed = await self._send_job(request, share, job)
                 except UpstreamError as error:
                     if first is None:
                         raise
@@ -131,7 +129,7 @@ class Writes:
                 coming.add_done_callback(abort)
                 coming.cancel()
         assert first is not None  # there are two parts or more
-        size = 100 * sum(len(part.operations) for part in split)  # about that of the answer
+        size = 100 * sum(len(part.operations) for part in whole.split)  # about that of the answer
         return first, await self._gateway.apart(size, lambda: encode_json(bulk_split.join(answers)))
 
     async def _detect(self, function: Callable[..., WriteJob], *given: Any) -> WriteJob:
@@ -166,10 +164,12 @@ class Writes:
 
     # --- in a thread -------------------------------------------------------------------------
 
-    def _read(self, request: Request, tenant: Tenant, raw: bytes, share: MemoryShare) -> WriteJob:
+    def _read(
+        self, request: Request, tenant: Tenant, job: WriteJob, share: MemoryShare
+    ) -> WriteJob:
         """What is sent instead; what came where detection fails, unless that is forbidden."""
-        job, encoding = WriteJob(raw), request.head.get("content-encoding")
-        plain = limits.unpack(raw, encoding, self._options.max_body, share.add)
+        encoding = request.head.get("content-encoding")
+        plain = limits.unpack(job.body, encoding, self._options.max_body, share.add)
         if plain is None:
             if self._options.fail_closed:
                 raise HttpError(
@@ -203,14 +203,15 @@ class Writes:
     def _prepare(self, tenant: Tenant, job: WriteJob) -> WriteJob:
         """Sign the documents of a job, as far as detection goes."""
         assert job.bulk is not None
+        sessions = self._gateway.sessions
         with _closed_on_error(job):
             for pattern, operations in self._by_pattern(job.bulk.operations).items():
                 part = PatternWrite(pattern, operations)
                 with (
-                    self._pass_on_failure(part, job),
-                    self._gateway.sessions.open(tenant, pattern) as session,
+                    self._pass_on_failure(part, job, partial(sessions.note_missing, tenant)),
+                    sessions.open(tenant, pattern) as session,
                 ):
-                    part.session = session
+                    part.note_unsigned = session.note_unsigned
                     part.write = job.enter(session.write(operations))
                     job.prepared.append(part)
         return job
@@ -267,8 +268,9 @@ class Writes:
         alone = request.route.kind != "bulk"
         lines = part.write.decide(alone=alone)
         prepared = part.write.prepared
-        if not prepared.is_complete and self._options.fail_closed:
+        if prepared.unsigned and self._options.fail_closed:
             raise self._closed(part.pattern, "the index is not there yet")
+        job.leave_unsigned(part, prepared.unsigned)
         drafts = prepared.plan.drafts
         job.enriched += len(drafts)
         job.unenriched += part.documents - len(drafts)
@@ -278,7 +280,12 @@ class Writes:
         return lines
 
     @contextmanager
-    def _pass_on_failure(self, part: PatternWrite, job: WriteJob) -> Iterator[None]:
+    def _pass_on_failure(
+        self,
+        part: PatternWrite,
+        job: WriteJob,
+        note_missing: Callable[[str, Unsigned], None] | None = None,
+    ) -> Iterator[None]:
         """Documents that detection fails on pass without our fields, unless that is forbidden, and
         are signed after the write."""
         try:
@@ -286,7 +293,8 @@ class Writes:
         except StoreMissing as error:  # this very write makes the index
             if self._options.fail_closed:
                 raise self._closed(part.pattern, str(error)) from error
-            job.missing.append(part.pattern)
+            if note_missing is not None:
+                part.note_unsigned = partial(note_missing, part.pattern)
         except UnsupportedVersion as error:  # nor would any sweep sign it later
             self._gateway.counts["detection_failed"] += 1
             raise self._closed(part.pattern, str(error)) from error
@@ -299,8 +307,7 @@ class Writes:
             self._note_failure(part.pattern, "a defect; the log has it")
         else:
             return
-        if part.session is not None:
-            job.leave_unsigned(part.session)
+        job.leave_unsigned(part, part.operations)
         job.unenriched += part.documents
 
     def _note_failure(self, pattern: str, reason: str) -> None:
@@ -342,16 +349,12 @@ def _parse_answer(answer: Answer, share: MemoryShare) -> JSON | None:
     return bulk.parse_answer(body)
 
 
-def _operations_done(job: WriteJob, parsed: JSON | None, *, is_bulk: bool) -> dict[int, int] | None:
-    """The writes that the cluster did, by the line of each action; None where it does not tell."""
+def _results(job: WriteJob, parsed: JSON | None, *, is_bulk: bool) -> dict[int, JSON]:
+    """What became of each action, by its line; nothing where the answer does not tell."""
     if job.bulk is None or parsed is None:
-        return None
+        return {}
     results = bulk.results_of(parsed) if is_bulk else [parsed]
     operations = job.bulk.operations
     if results is None or len(results) != len(operations):
-        return None
-    return {
-        op.action_line: count
-        for op, result in zip(operations, results, strict=True)
-        if (count := bulk.operation_done(result)) is not None
-    }
+        return {}
+    return {op.action_line: result for op, result in zip(operations, results, strict=True)}

@@ -243,7 +243,8 @@ class Backfill:
                     wanted = [h for h in hits if everything or self._is_wanted(h, progress)]
                     if wanted:
                         started, at = time.monotonic(), datetime.now(UTC)
-                        self.sign_batch(wanted, first_seen, pool, progress)
+                        arrivals = dict.fromkeys((h["_id"] for h in wanted), first_seen)
+                        self.sign_batch(wanted, arrivals, pool, progress)
                         if state is not None:
                             place = _position(hits, self._time) if everything else None
                             state |= {"at": at.isoformat(), "position": place}
@@ -257,17 +258,18 @@ class Backfill:
     def sign_batch(
         self,
         hits: Sequence[JSON],
-        first_seen: int,
+        arrivals: Mapping[str, int],
         pool: Workers[Signed | Failure],
         progress: Progress,
     ) -> None:
+        """Sign, decide and write; `arrivals` are those of documents that were never signed."""
         store = self._store
         epoch = Epoch.begin(store)
         read = [self.document(hit) for hit in hits]
         signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
         pairs = list(zip(hits, signed, strict=True))
-        records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
-        failed = [self._failed_record(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
+        records = [self._record(h, s, arrivals) for h, s in pairs if isinstance(s, Signed)]
+        failed = [self._failed_record(h, f, arrivals) for h, f in pairs if isinstance(f, Failure)]
         decided = [*epoch.place(records, hidden={hit["_id"] for hit in hits}), *failed]
         old = self._old_records(hits)
         epoch.note_replaced(list(old.values()))
@@ -307,17 +309,17 @@ class Backfill:
         own = {k: v for k, v in source_of(hit).items() if k not in ("dedup", "id")}
         return to_document({**own, "id": hit["_id"]}, hit["_id"], self._names)
 
-    def _record(self, hit: JSON, signed: Signed, first_seen: int) -> Record:
-        first_seen = _first_seen(hit, first_seen)
+    def _record(self, hit: JSON, signed: Signed, arrivals: Mapping[str, int]) -> Record:
+        first_seen = _first_seen(hit, arrivals)
         order = self._builder.order(signed.document, signed.signature.words, first_seen)
         return replace(undecided_record(signed, order, first_seen), version=version_of(hit))
 
-    def _failed_record(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
+    def _failed_record(self, hit: JSON, failure: Failure, arrivals: Mapping[str, int]) -> Record:
         """An article without a text is a group of its own, or a collapse would fold them all."""
         own = {k: v for k, v in source_of(hit).items() if k != "dedup"}
         published = parse_date(self._names.take(own, "published"))
         record = self._builder.build_unprocessed(
-            Document(hit["_id"], published=published), _first_seen(hit, first_seen), failure.reason
+            Document(hit["_id"], published=published), _first_seen(hit, arrivals), failure.reason
         )
         return replace(record, version=version_of(hit))
 
@@ -474,10 +476,10 @@ def _state_name(part: Part) -> str:
     return f"part-{part.number}-of-{part.of}"
 
 
-def _first_seen(hit: JSON, otherwise: int) -> int:
+def _first_seen(hit: JSON, arrivals: Mapping[str, int]) -> int:
     """Arrival is a fact: it stays when an article is signed again."""
     known = ours_of(hit).get("first_seen")
-    return known if isinstance(known, int) else otherwise
+    return known if isinstance(known, int) else arrivals[hit["_id"]]
 
 
 def _position(hits: Iterable[JSON], time_field: TimeField | None) -> JSON | None:

@@ -59,13 +59,15 @@ def expire(
     for page in store.maintenance.find_older(before, rule.by, keyed=rule.keys_only):
         ids = page
         if rule.by is not None:
+            # Members first: a young article that joins meanwhile is not among them.
+            wholes = store.documents.ids_in(rule.by, page)
             young = set(store.documents.ids_in(rule.by, page, since=before).values())
             leaders = [id_ for id_ in page if id_ not in young]
             done.kept += len(page) - len(leaders)
             done.wholes += len(leaders)
             # Leaders last: a killed run finds the rest by them.
-            members = store.documents.ids_in(rule.by, leaders).keys() - set(leaders)
-            ids = [*sorted(members), *leaders]
+            members = {id_ for id_, whole in wholes.items() if whole not in young}
+            ids = [*sorted(members - set(leaders)), *leaders]
         if ids and not dry_run:
             _expire(deduplicator, ids, rule, done)
         done.documents += len(ids)

@@ -13,6 +13,7 @@ from esdedup.gateway.server import Gateway, Options
 from esdedup.gateway.session_manager import SessionManager, cause_of
 from esdedup.gateway.tenants import CREDENTIAL_HEADERS, Cluster, Tenant
 from esdedup.stores.cluster.connection import Target
+from tests.gateway.running import Listener, running
 
 TARGET = Target.parse("elasticsearch+http://127.0.0.1:1", {})
 
@@ -139,3 +140,19 @@ def test_what_a_failing_session_leaves_is_logged(
 )  # fmt: skip
 def test_messages_speak_of_no_command(said: str, cause: str) -> None:
     assert cause_of(StoreUnavailable(said)) == cause
+
+
+def test_a_pattern_over_everything_where_there_is_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """A cluster without any index: the write passes and makes one; nothing has failed."""
+    with (
+        caplog.at_level(logging.WARNING, "esdedup"),
+        Listener() as cluster,
+        running(f"elasticsearch+{cluster.url}", indices=("*",)) as gateway,
+    ):
+        assert gateway.http("PUT", "/news/_doc/a", {"text": "an article"}).status == 200
+        assert gateway.http("POST", "/news/_doc", {"text": "an article"}).status == 200
+        gateway.settled()
+        status = gateway.http("GET", "/_esdedup/status").json()
+        assert (status.get("detection_failed", 0), status["unenriched"]) == (0, 2)
+        assert b"PUT /news/_doc/a HTTP/1.1" in cluster.everything
+    assert caplog.text == ""

@@ -44,7 +44,7 @@ class Steps:
         await self.is_open.wait()
 
     def pipeline(self) -> SplitPipeline:
-        return SplitPipeline(PARTS, self.sign, self.decide)
+        return SplitPipeline(PARTS, 0, self.sign, self.decide)
 
 
 class _Write:

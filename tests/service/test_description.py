@@ -3,11 +3,13 @@ and as the description says."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import (
@@ -49,6 +51,31 @@ def test_no_question_breaks_the_service(service: Running, mode: GenerationMode) 
             asked[operation.label] = _statuses(operation, mode, base)
     assert len(asked) >= 18
     assert service.client.get("/readyz").status_code == 200
+
+
+def test_no_line_of_a_bulk_breaks_the_service(service: Running) -> None:
+    """A bulk is described as a text: its lines are articles as described, articles made invalid on
+    purpose, or any text. Every line that is not blank has an answer, in its order."""
+    url = f"http://127.0.0.1:{service.port}/openapi.json"
+    article: Any = schemathesis.openapi.from_url(url)["/v1/articles"]["POST"]
+    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    bodies = [article.as_strategy(generation_mode=m).map(lambda case: case.body) for m in modes]
+    line = st.one_of(
+        st.text(), *(b.map(lambda body: json.dumps(body, default=str)) for b in bodies)
+    )
+
+    @_BOUNDED
+    @given(lines=st.lists(line, max_size=6))
+    def ask(lines: list[str]) -> None:
+        sent = "\n".join(lines).encode("utf-8", "replace")
+        answer = service.bulk(sent)
+        assert answer.status_code == 200, (sent, answer.text)
+        *answers, end = [json.loads(line) for line in answer.text.splitlines()]
+        wanted = [n for n, line in enumerate(sent.split(b"\n"), 1) if line.strip()]
+        assert [one["line"] for one in answers if "line" in one] == wanted, sent
+        assert end["summary"]["complete"], sent
+
+    ask()
 
 
 def _statuses(operation: Any, mode: GenerationMode, base: str) -> set[int]:

@@ -8,7 +8,6 @@ script on the model and on both servers and compares the answers.
 
 from __future__ import annotations
 
-import copy
 import fnmatch
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +34,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Stored:
-    """One version of a document."""
+    """One version of a document. Nobody changes a source: a write makes another version."""
 
     index: str
     id: str
@@ -43,6 +42,8 @@ class Stored:
     seq_no: int
     primary_term: int
     version: int
+    # Of searches: values of fields, and parts of the source.
+    cache: JSON = field(default_factory=dict, compare=False)
 
 
 @dataclass
@@ -56,11 +57,18 @@ class ModelIndex:
     aliases: set[str] = field(default_factory=set)
     documents: dict[str, Stored] = field(default_factory=dict)  # as a get by id sees them
     visible: dict[str, Stored] = field(default_factory=dict)  # as a search sees them
+    is_write_index: bool = True  # of its aliases
     next_seq_no: int = 0
     primary_term: int = 1
+    node: int = 1
 
     def refresh(self) -> None:
         self.visible = dict(self.documents)
+
+    def fail_over(self) -> None:
+        """Another node has the primary: a new term."""
+        self.primary_term += 1
+        self.node += 1
 
     def take_seq_no(self) -> int:
         self.next_seq_no += 1
@@ -70,16 +78,35 @@ class ModelIndex:
 class Engine:
     """One node with indices of one shard each."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_write: Callable[[Stored], None] = lambda stored: None) -> None:
+        """`on_write` is told of every version of a document, as it is written."""
+        self._on_write = on_write
         self.indices: dict[str, ModelIndex] = {}
         self.requests = 0
         self._created = 0
         self._pits: dict[str, list[Stored]] = {}
-        self._refused_items = 0
+        self._refusals: list[Refused] = []
 
-    def refuse_next_item(self) -> None:
-        """The next document of a bulk is refused with 429: the queue is full."""
-        self._refused_items += 1
+    def refuse_next_item(self, status: int) -> None:
+        """The next document of a bulk is refused, by a full queue or a lost node."""
+        kind = (
+            "es_rejected_execution_exception" if status == 429 else "node_not_connected_exception"
+        )
+        self._refusals.append(Refused(status, kind, "simulated"))
+
+    # --- what operators and clusters do --------------------------------------------------------
+
+    def roll_over(self, alias: str) -> None:
+        """The next index behind an alias is the one that is written to."""
+        behind = self._by_alias(alias)
+        for index in behind:
+            index.is_write_index = False
+        self._create(f"{alias}-{len(behind) + 1:06}", {"aliases": {alias: {}}})
+
+    def recreate(self, name: str) -> None:
+        """An index is deleted and made anew, with the mapping of its template."""
+        old = self.indices.pop(name)
+        self._create(name, {"mappings": old.mapping})
 
     # --- requests ------------------------------------------------------------------------------
 
@@ -123,9 +150,7 @@ class Engine:
                     del self.indices[index.name]
                 return 200, {"acknowledged": True}
             case ["GET", name, "_mapping"]:
-                return 200, {
-                    i.name: {"mappings": copy.deepcopy(i.mapping)} for i in self._resolve(name)
-                }
+                return 200, {i.name: {"mappings": i.mapping} for i in self._resolve(name)}
             case ["PUT", name, "_mapping"]:
                 for index in self._resolve(name):
                     _merge_mapping(index.mapping, _one(body))
@@ -134,6 +159,11 @@ class Engine:
                 return 200, {i.name: {"settings": {}} for i in self._resolve(name)}
             case ["GET", name, "_stats", "docs"]:
                 return 200, {"indices": {i.name: _stats(i) for i in self._resolve(name)}}
+            case ["POST", "_mget"]:
+                docs = _one(body)["docs"]
+                return 200, {
+                    "docs": [_filtered_doc(self._get(d["_index"], d["_id"]), d) for d in docs]
+                }
             case ["POST", name, "_refresh"]:
                 for index in self._resolve(name):
                     index.refresh()
@@ -164,7 +194,7 @@ class Engine:
             kind = "resource_already_exists_exception"
             raise Refused(400, kind, f"index [{name}] already exists")
         self._created += 1
-        made = ModelIndex(name, f"uuid-{self._created}", copy.deepcopy(body.get("mappings", {})))
+        made = ModelIndex(name, f"uuid-{self._created}", body.get("mappings", {}))
         made.aliases = set(body.get("aliases", {}))
         self.indices[name] = made
         return {"acknowledged": True, "index": name}
@@ -193,7 +223,7 @@ class Engine:
     def _write_index(self, name: str, *, require_alias: bool) -> ModelIndex:
         if name in self.indices and not require_alias:
             return self.indices[name]
-        behind = [i for i in self.indices.values() if name in i.aliases]
+        behind = [i for i in self.indices.values() if name in i.aliases and i.is_write_index]
         if len(behind) == 1:
             return behind[0]
         if require_alias:
@@ -214,7 +244,7 @@ class Engine:
         if found is None:
             return {"_index": index.name, "_id": id_, "found": False}
         out = {**_about(found), "_version": found.version, "found": True}
-        return {**out, "_source": copy.deepcopy(found.source)} if with_source else out
+        return {**out, "_source": found.source} if with_source else out
 
     def _bulk(self, lines: Sequence[JSON]) -> JSON:
         items = []
@@ -234,9 +264,8 @@ class Engine:
 
     def _write(self, verb: str, about: JSON, source: JSON | None) -> tuple[int, JSON]:
         """One document; conditions are checked against what a get by id sees."""
-        if self._refused_items:
-            self._refused_items -= 1
-            raise Refused(429, "es_rejected_execution_exception", "the queue is full")
+        if self._refusals:
+            raise self._refusals.pop()
         index = self._write_index(about["_index"], require_alias=bool(about.get("require_alias")))
         id_ = about["_id"]
         before = index.documents.get(id_)
@@ -265,6 +294,7 @@ class Engine:
             before.version + 1 if before else 1,
         )
         index.documents[id_] = stored
+        self._on_write(stored)
         result = "updated" if before else "created"
         return (200 if before else 201), {**_about(stored), "result": result}
 
@@ -315,10 +345,16 @@ def _about(stored: Stored) -> JSON:
 
 def _stats(index: ModelIndex) -> JSON:
     shard = {
-        "routing": {"primary": True, "node": "node-1"},
+        "routing": {"primary": True, "node": f"node-{index.node}"},
         "seq_no": {"max_seq_no": index.next_seq_no - 1},
     }
     return {"uuid": index.uuid, "shards": {"0": [shard]}}
+
+
+def _filtered_doc(found: JSON, wanted: JSON) -> JSON:
+    if "_source" in wanted and "_source" in found:
+        return {**found, "_source": queries.filtered(found["_source"], wanted["_source"])}
+    return found
 
 
 def _conditions(params: Mapping[str, Any]) -> JSON:
@@ -349,7 +385,7 @@ def _merged(old: JSON, new: JSON) -> JSON:
 
 def _merge_mapping(mapping: JSON, new: JSON) -> None:
     if "_meta" in new:
-        mapping["_meta"] = copy.deepcopy(new["_meta"])
+        mapping["_meta"] = new["_meta"]
     mapping["properties"] = _merged(mapping.get("properties", {}), new.get("properties", {}))
 
 

@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from esdedup.clustering import epoch, reconcile, transactional
+from esdedup.clustering import epoch, reconcile, records, transactional
+from esdedup.gateway import session
+from esdedup.maintenance import retention
 from esdedup.stores.cluster import bulk, concurrency
 
 
@@ -44,72 +46,93 @@ _writer = transactional.BatchWriter
 MUTATIONS = (
     Mutation(
         "other writers are not noticed",
-        112,
+        26,
         _concurrency.unchanged_since,
         "snapshot.position.is_followed_by(position, own)",
         "True",
     ),
     Mutation(
         "no refresh before documents are decided again",
-        7,
+        16,
         reconcile.reconcile,
         "            return changed\n        store.concurrency.make_visible()\n",
         "            return changed\n",
     ),
     Mutation(
         "what a write changed is forgotten where its answer was lost",
-        9,
+        566,
         reconcile.reconcile,
         "forced = set(report.conflicts)",
         "forced &= report.conflicts",
     ),
     Mutation(
         "constraints are those of a moment ago",
-        251,
+        39,
         reconcile._find_wrong,
         "store.constraints.read().value",
         "store.constraints.recent()",
     ),
     Mutation(
-        "dependents of a document that ceased to lead are forgotten",
-        292,
-        reconcile._find_affected,
-        "store.candidates.dependents(ceased) | later",
-        "later",
-    ),
-    Mutation(
         "successors of a new representative are forgotten",
-        25,
+        0,
         reconcile._find_affected,
         "store.candidates.dependents(ceased) | later",
         "store.candidates.dependents(ceased)",
     ),
     Mutation(
         "what was written beside another writer is not decided again",
-        112,
+        26,
         epoch.Epoch.reconcile,
         "*(() if holds else self.written)",
         "",
     ),
     Mutation(
         "successors of what is new are forgotten",
-        2,
+        16,
         epoch.Epoch.place,
         "if placement.representative_queries:",
         "if False:",
     ),
     Mutation(
         "dependents of a replaced version are forgotten",
-        239,
+        256,
         _writer._write_part,
         "epoch.note_replaced(",
         "list(",
     ),
     Mutation(
         "conflicts of a bulk are taken for done",
-        3,
+        35,
         bulk._note,
         "written.conflicts.add(action.id)",
+        "pass",
+    ),
+    Mutation(
+        "a document of another program came before all others",
+        703,
+        records.RecordBuilder._build,
+        "(old and old.first_seen) or self.clock.now()",
+        "old.first_seen if old else self.clock.now()",
+    ),
+    Mutation(
+        "retention deletes a young article that joins an old story",
+        277,
+        retention.expire,
+        "            leaders = [",
+        "            wholes = store.documents.ids_in(rule.by, page)\n            leaders = [",
+    ),
+    Mutation(
+        "gateway: a document that is written after its delete is not reconciled",
+        4230,
+        session.TenantSession._reconcile,
+        "epoch.replaced.values()))",
+        "epoch.replaced.values()))\n        epoch.written -= epoch.deleted",
+    ),
+    Mutation(
+        "gateway: decisions beside a reconciliation are taken for right",
+        4667,
+        session.TenantSession.end_epoch,
+        "self._epoch.must_recheck = True",
         "pass",
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
@@ -28,6 +27,8 @@ class Found(Protocol):
     def seq_no(self) -> int: ...
     @property
     def primary_term(self) -> int: ...
+    @property
+    def cache(self) -> JSON: ...
 
 
 def search(documents: Sequence[Found], body: JSON) -> JSON:
@@ -121,7 +122,14 @@ def _matched(is_match: bool) -> float | None:
 
 def values_at(document: Found, path: str) -> list[Any]:
     """All values under a path of names; objects inside lists are gone through."""
-    found: list[Any] = [document.source]
+    if path not in document.cache:
+        document.cache[path] = _find_values(document.source, path)
+    values: list[Any] = document.cache[path]
+    return values
+
+
+def _find_values(source: JSON, path: str) -> list[Any]:
+    found: list[Any] = [source]
     for name in path.split("."):
         found = [
             inner[name]
@@ -164,7 +172,10 @@ def _hit(document: Found, score: float, values: list[Any] | None, body: JSON) ->
         hit["sort"] = values
     wanted = body.get("_source", True)
     if wanted is not False:
-        hit["_source"] = _filtered(document.source, wanted)
+        part = f"_source {wanted}"
+        if part not in document.cache:
+            document.cache[part] = filtered(document.source, wanted)
+        hit["_source"] = document.cache[part]
     if body.get("seq_no_primary_term"):
         hit |= {"_seq_no": document.seq_no, "_primary_term": document.primary_term}
     if fields := body.get("docvalue_fields"):
@@ -172,9 +183,9 @@ def _hit(document: Found, score: float, values: list[Any] | None, body: JSON) ->
     return hit
 
 
-def _filtered(source: JSON, wanted: Any) -> JSON:
+def filtered(source: JSON, wanted: Any) -> JSON:
     if wanted is True:
-        return copy.deepcopy(source)
+        return source
     if isinstance(wanted, dict):
         includes, excludes = wanted.get("includes", ["*"]), wanted.get("excludes", [])
     else:
@@ -194,7 +205,7 @@ def _kept(value: JSON, path: str, includes: Iterable[str], excludes: Iterable[st
             if below or is_wanted:
                 out[name] = below
         elif is_wanted:
-            out[name] = copy.deepcopy(inner)
+            out[name] = inner
     return out
 
 

@@ -116,6 +116,11 @@ class Script:
         ]
         self.notes.append(("bulk", status, answer["errors"], items))
 
+    def get_from_anywhere(self, *docs: JSON) -> None:
+        body = {"docs": [{"_index": self.index, **doc} for doc in docs]}
+        status, answer = self._send("POST", "/_mget", body)
+        self.notes.append(("mget", status, self._read(answer)))
+
     def search_all(self) -> None:
         for name, search in SEARCHES.items():
             answer = self.http("POST", "/_search", search)
@@ -172,6 +177,7 @@ def run(script: Script) -> list[Any]:
     script.search_all()  # as before the writes
     script.http("GET", "/_doc/b")
     script.http("GET", "/_doc/a")
+    script.get_from_anywhere({"_id": "b"}, {"_id": "a"}, {"_id": "c", "_source": ["dedup.group"]})
     script.http("PUT", "/_doc/e?op_type=create", stored_source("e", 6, "k9"))
     script.http("PUT", "/_doc/e?op_type=create", stored_source("e", 6, "k9"))
     script.http("PUT", "/_doc/e?if_seq_no=99&if_primary_term=1", stored_source("e", 7))

@@ -1,33 +1,44 @@
 """A simulated cluster with several writers: who goes on is drawn at every request, by one seed.
 
 Every request is two moments, before the engine does it and after: at each of them another writer
-may go on, or this one may be killed. Faults are drawn as well: refused requests, refused items of
-a bulk, answers that are lost after the work was done, refreshes that nobody asked for.
+may go on, or this one may be killed. Faults are drawn as well. What must be true of every version
+of a document is checked when it is written.
 """
 
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
+from greenlet import greenlet  # type: ignore[import-untyped]  # it has no types
+
 from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.gateway.session import TenantSession
+from esdedup.gateway.tenants import TenantStore
 from esdedup.matching.constraints import Constraint
-from esdedup.model import Document, Link
+from esdedup.model import microseconds
 from esdedup.settings import Settings
+from esdedup.stores import Record
 from esdedup.stores.cluster.connection import Connection, Target, Unanswered
 from esdedup.stores.cluster.requests.documents import record_from
 from esdedup.stores.cluster.requests.mapping import corrections_index
 from esdedup.stores.cluster.store import ClusterStore
-from tests.simulation.engine import JSON, Engine
+from tests.simulation.engine import JSON, Engine, Stored
+from tests.support.articles import DAY_ONE
 from tests.support.interleaving import Hook
 
 INDEX = "news"
 TARGET = Target(hosts=("http://simulated:9200",), index=INDEX, product="elasticsearch")
+NOW = DAY_ONE + timedelta(days=2.5)
+Transport = Callable[[str, str, Mapping[str, Any], Any], tuple[int, Any]]
 _UNAVAILABLE: JSON = {"error": {"type": "unavailable_shards_exception", "reason": "simulated"}}
 _BUSY: JSON = {"error": {"type": "es_rejected_execution_exception", "reason": "simulated"}}
+_MOST_SKEW = 20_000_000  # microseconds
 
 
 @dataclass(frozen=True)
@@ -36,12 +47,35 @@ class Faults:
 
     refused: float = 0.0  # 429 or 503, nothing was done
     lost: float = 0.0  # it was done, and the answer is lost
-    refused_items: float = 0.0  # 429 for one document of a bulk
+    repeated: float = 0.0  # it was done twice, and the second answer came: a node was lost
+    refused_items: float = 0.0  # 429, 500 or 503 for one document of a bulk
     refreshed: float = 0.0  # a refresh that nobody asked for
+    failed_over: float = 0.0  # a primary moves to another node
 
 
 NO_FAULTS = Faults()
-SOME_FAULTS = Faults(refused=0.03, lost=0.03, refused_items=0.05, refreshed=0.1)
+SOME_FAULTS = Faults(
+    refused=0.03, lost=0.03, repeated=0.02, refused_items=0.05, refreshed=0.1, failed_over=0.01
+)
+
+
+class SimulatedTime:
+    """Stands in for the module `time`: writers disagree about the time by up to 20 seconds."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._now = microseconds(NOW)
+        self._skew: dict[greenlet, int] = {}
+
+    def time_ns(self) -> int:
+        self._now += 1
+        skew = self._skew.setdefault(
+            greenlet.getcurrent(), self._chance.randrange(-_MOST_SKEW, _MOST_SKEW)
+        )
+        return 1000 * (self._now + skew)
+
+    monotonic = staticmethod(time.monotonic)
+    sleep = staticmethod(lambda seconds: None)
 
 
 @dataclass
@@ -50,36 +84,50 @@ class World:
 
     seed: object
     faults: Faults = NO_FAULTS
-    engine: Engine = field(default_factory=Engine)
     injected: Counter[str] = field(default_factory=Counter)
+    violations: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.engine = Engine(self._check_version)
+        self._digests: dict[str, str] = {}  # text -> that of its signature
+        self._texts: dict[str, str] = {}  # the other way round
         self._chance = random.Random(f"faults {self.seed!r}")
+        self.time = SimulatedTime(random.Random(f"clocks {self.seed!r}"))
 
     def open(self, hook: Hook, settings: Settings) -> Deduplicator:
         return Deduplicator(ClusterStore(TARGET, settings, connection=self.connect(hook)))
 
+    def open_session(self, hook: Hook, settings: Settings) -> TenantSession:
+        """The session of a gateway for one tenant."""
+        return TenantSession(TenantStore(TARGET, settings, connection=self.connect(hook)), {}, 1)
+
     def connect(self, hook: Hook) -> Connection:
-        def transport(
-            method: str, path: str, params: Mapping[str, Any], body: Any
-        ) -> tuple[int, Any]:
+        return Connection(
+            "elasticsearch", TARGET, self.transport(hook), lambda: None, pause=lambda seconds: None
+        )
+
+    def transport(self, hook: Hook) -> Transport:
+        def send(method: str, path: str, params: Mapping[str, Any], body: Any) -> tuple[int, Any]:
             name = f"{method} {path.partition('?')[0]}"
             hook(name)
             if self._happens("refused"):
                 return self._chance.choice([(429, _BUSY), (503, _UNAVAILABLE)])
             if self._happens("refreshed"):
                 self.refresh()
-            status, answer = self.engine.request(
-                method, path, params, self._with_faults(path, body)
-            )
+            if self._happens("failed_over"):
+                self.engine.indices[self._chance.choice(sorted(self.engine.indices))].fail_over()
+            is_bulk = path.startswith("/_bulk")
+            if is_bulk and self._happens("refused_items"):
+                self.engine.refuse_next_item(self._chance.choice([429, 500, 503]))
+            if is_bulk and self._happens("repeated"):
+                self.engine.request(method, path, params, body)
+            status, answer = self.engine.request(method, path, params, body)
             hook(f"{name} answers")
             if self._happens("lost"):
                 raise Unanswered("simulated: the answer was lost")
             return status, answer
 
-        return Connection(
-            "elasticsearch", TARGET, transport, lambda: None, pause=lambda seconds: None
-        )
+        return send
 
     def refresh(self) -> None:
         for index in self.engine.indices.values():
@@ -87,30 +135,44 @@ class World:
 
     def _happens(self, fault: str) -> bool:
         share: float = getattr(self.faults, fault)
-        if not share or self._chance.random() >= share:
+        if not share or not self.engine.indices or self._chance.random() >= share:
             return False
         self.injected[fault] += 1
         return True
 
-    def _with_faults(self, path: str, body: Any) -> Any:
-        """The engine refuses the first document of a bulk with 429, if that is drawn."""
-        if path.startswith("/_bulk") and self._happens("refused_items"):
-            self.engine.refuse_next_item()
-        return body
+    # --- what is true of every version ---------------------------------------------------------
 
-    # --- what is there at the end ----------------------------------------------------------------
+    def _check_version(self, stored: Stored) -> None:
+        """Our fields belong to the text beside them, and agree with each other."""
+        if "dedup" not in stored.source or stored.source["dedup"].get("group") is None:
+            return
+        record = record_from(stored.id, stored.source, None)
+        decision, link = record.decision, record.decision.link
+        text, digest = record.document.text, record.signature.exact
+        if self._digests.setdefault(text, digest) != digest or (
+            self._texts.setdefault(digest, text) != text
+        ):
+            self.violations.append(f"{stored.id} has the signature of another text")
+        leads = decision.role != "duplicate"
+        if leads != link.canonical or (leads and link.group != stored.id):
+            self.violations.append(f"{stored.id} is {decision.role} in the group {link.group}")
 
-    def documents(self) -> list[Document]:
-        return [record.document for record in self._records()]
+    # --- what is there at the end --------------------------------------------------------------
 
-    def links(self) -> dict[str, Link]:
-        return {record.document.id: record.decision.link for record in self._records()}
+    def records(self) -> dict[str, Record]:
+        """By id; a document without our fields, or in two indices, is a violation."""
+        found: dict[str, Record] = {}
+        names = [n for n in self.engine.indices if n == INDEX or n.startswith(f"{INDEX}-0")]
+        for stored in (s for name in names for s in self.engine.indices[name].documents.values()):
+            if stored.id in found:
+                self.violations.append(f"{stored.id} is in two indices")
+            if "dedup" not in stored.source:
+                self.violations.append(f"{stored.id} was never signed")
+            else:
+                found[stored.id] = record_from(stored.id, stored.source, None)
+        return found
 
     def constraints(self) -> list[Constraint]:
         index = self.engine.indices.get(corrections_index(INDEX))
         stored = index.documents.values() if index else ()
         return [Constraint.from_json(raw) for one in stored for raw in one.source["said"]["list"]]
-
-    def _records(self) -> Sequence[Any]:
-        stored = self.engine.indices[INDEX].documents.values()
-        return [record_from(one.id, one.source, None) for one in stored]

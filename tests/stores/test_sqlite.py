@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -270,44 +267,6 @@ def test_a_full_disk_loses_only_the_batch_in_hand(file: Path) -> None:
         db.execute("PRAGMA max_page_count = 1000000")
         assert {o.status for o in index(deduplicator, *batch)} == {"new"}
         assert deduplicator.store.maintenance.find_problems() == []
-
-
-@pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that another user can reach, as pytest's own cannot."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
-
-
-def test_a_read_only_file(open_folder: Path) -> None:
-    """Permissions do not bind root, so root asks as somebody else."""
-    file = open_folder / "news.db"
-    filled(file)
-    file.chmod(0o444)
-    open_folder.chmod(0o555)
-    code = (
-        "import os, sys\n"
-        "from esdedup.errors import StoreUnavailable\n"
-        "from esdedup.clustering.deduplicator import Deduplicator\n"
-        "from esdedup.ingest.sign import prepare\n"
-        "from esdedup.model import Document\n"
-        "from esdedup.settings import Settings\n"
-        "import esdedup.stores.sqlite.store\n"
-        "items = prepare([Document(id='x', text='y')], Settings())\n"
-        f"if os.geteuid() == 0: os.setuid({NOBODY})\n"
-        "try: Deduplicator.open(sys.argv[1]).write(items)\n"
-        "except StoreUnavailable as error: print(error)\n"
-        "with Deduplicator.open(sys.argv[1], mode='read') as reader:\n"
-        "    print(reader.store.maintenance.stats()['documents'], 'to read')\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=False
-    )
-    open_folder.chmod(0o755)
-    assert "readonly database; allow writing to the file and its folder" in run.stdout, run.stderr
-    assert "3 to read" in run.stdout, run.stderr
 
 
 def test_reading_mode_writes_nothing(file: Path) -> None:

@@ -10,8 +10,9 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from esdedup.errors import StoreError
+from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 from esdedup.settings import Settings
 from esdedup.stores.ports import TRANSACTIONAL
@@ -27,6 +28,8 @@ class Database:
         self.path = path
         self.mode: schema.Mode = mode
         self.transactions = 0  # begun so far: tells a cache that a new one has begun
+        is_immutable = schema.access_to(path, mode) == "immutable=1"
+        self._last_change = _last_change(path) if is_immutable else None
         with self.errors():
             self.db = schema.connect(path, mode)
             try:
@@ -87,6 +90,7 @@ class Database:
         """SQLite's errors as ours, each with what to do."""
         try:
             yield
+            self._check_unchanged()
         except sqlite3.Error as error:
             raise schema.translate_error(error, self.path) from error
         except UnicodeEncodeError as error:
@@ -94,6 +98,16 @@ class Database:
                 f"{self.path}: {error.object!r} holds half of a surrogate pair; no document has "
                 "such an id"
             ) from error
+
+    def _check_unchanged(self) -> None:
+        """A file that is read alone must stay as it is: SQLite would not notice a writer."""
+        if self._last_change is None:
+            return
+        if schema.has_log(self.path) or _last_change(self.path) != self._last_change:
+            raise StoreUnavailable(
+                f"{self.path}: another process began to write while the store was open in a folder "
+                "that this one may not write to; open it again"
+            )
 
     # --- the port ------------------------------------------------------------------------------
 
@@ -112,3 +126,10 @@ class Database:
 
     def make_visible(self, *, own_only: bool = False) -> None:
         """No-op: SQLite reads its own writes."""
+
+
+def _last_change(path: str) -> tuple[int, int]:
+    if not Path(path).exists():
+        return 0, 0
+    found = Path(path).stat()
+    return found.st_mtime_ns, found.st_size

@@ -109,21 +109,37 @@ def connect(path: str, mode: Mode) -> sqlite3.Connection:
     folder = Path(path).resolve().parent
     if not in_memory and not folder.is_dir():
         raise StoreError(f"{path}: the folder {folder} does not exist; make it first")
-    name = path
-    if mode == "read" and not in_memory and not os.access(folder, os.W_OK):
-        # A reader of a WAL file makes files beside it; where it cannot, nobody writes either.
-        name = f"{Path(name).resolve().as_uri()}?immutable=1"
+    access = access_to(path, mode)
+    name = f"{Path(path).resolve().as_uri()}?{access}" if access else path
     db = sqlite3.connect(
         name,
         timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
-        uri=name != path,
+        uri=bool(access),
     )
     if mode == "read":
         db.execute("PRAGMA query_only = ON")
     db.row_factory = sqlite3.Row
     return db
+
+
+def access_to(path: str, mode: Mode) -> Literal["", "mode=ro", "immutable=1"]:
+    """How SQLite is to open the file; a parameter of its URI.
+
+    A reader makes files beside a file with a write-ahead log. Where it cannot, it uses those of
+    the writer. Without a log nobody is writing, and the file can be read alone (`immutable`); with
+    one that would hide the batches in the log.
+    """
+    if mode == "write" or path == ":memory:" or os.access(Path(path).resolve().parent, os.W_OK):
+        return ""
+    return "mode=ro" if has_log(path) else "immutable=1"
+
+
+def has_log(path: str) -> bool:
+    """Whether batches are in the log: somebody writes, or was killed while writing."""
+    log = Path(f"{path}-wal")
+    return log.exists() and log.stat().st_size > 0
 
 
 def check_ours(db: sqlite3.Connection, path: str, mode: Mode) -> None:
@@ -257,7 +273,14 @@ def translate_error(error: sqlite3.Error, path: str) -> StoreError:
             "when it is done"
         )
     if "unable to open" in text:
-        return StoreUnavailable(f"{path}: {text}; check that the folder exists and is yours")
+        remedy = f"{text}; check that the folder exists and is yours"
+        if has_log(path):
+            remedy = (
+                f"the newest batches are in {path}-wal, which cannot be read without {path}-shm; "
+                "allow reading both files, or writing to the folder, or open the store once where "
+                "it can be written to"
+            )
+        return StoreUnavailable(f"{path}: {remedy}")
     if "malformed" in text or "not a database" in text or "corrupt" in text:
         return StoreCorrupt(
             f"{path}: {text}; restore it from a backup or index the articles into a new file"
