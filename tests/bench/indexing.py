@@ -27,6 +27,7 @@ PEER_COUNT = 3_000
 REPEATS = 3
 PROBES = 1_000  # as many as a batch asks for
 LOOKUP_REPEATS = 9
+FEW, MANY = 10_000, 100_000
 
 
 def run() -> None:
@@ -64,7 +65,7 @@ def _index(input_: Path, store: Path) -> None:
 
 def _lookups(folder: Path) -> None:
     """Two stores side by side, asked in turn, every time for articles not asked for before."""
-    few, many = 10_000, 100_000
+    few, many = FEW, MANY
     headline(f"Candidate lookup at {few:,} and at {many:,} documents (SQLite, processor time)")
     newsroom = Newsroom(words=150)
     smaller, larger = folder / "few.db", folder / "many.db"
