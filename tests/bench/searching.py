@@ -19,9 +19,9 @@ from esdedup.model import JSON
 from esdedup.search.fold import fold
 from esdedup.search.searcher import Searcher
 from esdedup.settings import Settings
-from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.connection import Target, path_of
 from esdedup.stores.cluster.requests import documents as document_requests
+from esdedup.stores.cluster.requests import folding as requests
 from esdedup.stores.cluster.store import ClusterStore
 from tests.bench.articles import Newsroom
 from tests.bench.rivals import fill_datasketch_index

@@ -23,8 +23,8 @@ from esdedup.model.batching import batched
 from esdedup.model.encoding import parse_json
 from esdedup.model.queries import DEEPEST, By
 from esdedup.model.results import StoryPage, Total
-from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.hits import NOT_COUNTED, SearchPlan, group_of, story_hits, ungrouped_in
+from esdedup.stores.cluster.requests import folding as requests
 from esdedup.stores.cluster.search import ClusterSearch
 
 # How long the cluster keeps a point in time for the next page.

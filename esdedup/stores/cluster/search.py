@@ -1,11 +1,11 @@
-"""Folded searches of a cluster: sends the bodies of `search_requests` and builds the pages."""
+"""Folded searches of a cluster: sends the bodies of `requests.folding` and builds the pages."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
@@ -15,7 +15,6 @@ from esdedup.model.encoding import encode_json
 from esdedup.model.queries import By, Mode, Query, SearchOptions
 from esdedup.model.results import Facet, Members, Section, StoryPage, Total
 from esdedup.stores.cluster import facets as cluster_facets
-from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.causes import describe_error
 from esdedup.stores.cluster.connection import ClusterRefused
 from esdedup.stores.cluster.hits import (
@@ -30,6 +29,7 @@ from esdedup.stores.cluster.hits import (
 from esdedup.stores.cluster.index import Index
 from esdedup.stores.cluster.merging import merge_hits
 from esdedup.stores.cluster.msearch import Searches
+from esdedup.stores.cluster.requests import folding as requests
 from esdedup.stores.cluster.requests import searching as search_fields
 from esdedup.stores.cluster.requests import topics as topic_requests
 from esdedup.stores.ports import Record
@@ -44,6 +44,16 @@ _LISTED = "esdedup: groups listed one by one"
 _CHECK: JSON = {"query": requests.UNGROUPED, "size": 0, "track_total_hits": 1}
 # What the second step of `canonical` leaves out of the caller's body.
 _NOT_FOR_COPIES = ("aggs", "aggregations", "highlight", "rescore", "_source", "stored_fields")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: hits of the page, the count, and the caller's own aggregations."""
+
+    hits: Sequence[JSON]
+    count: JSON | None
+    aggregations: JSON | None
+    copies: Mapping[str, int] | None = None  # by group, if the search counted them
 
 
 class CountCache:
@@ -183,45 +193,43 @@ class ClusterSearch:
 
     def _search_collapsed(self, plan: SearchPlan) -> StoryPage:
         is_split = self._has_ungrouped
-        hits, count, aggregations = self._ask_collapsed(plan, split=is_split)
-        if any(group_of(hit, plan.by) is None for hit in hits) or ungrouped_in(count):
+        found = self._ask_collapsed(plan, split=is_split)
+        is_any_ungrouped = any(group_of(hit, plan.by) is None for hit in found.hits)
+        if is_any_ungrouped or ungrouped_in(found.count):
             self._has_ungrouped = True
         if self._has_ungrouped and not is_split:
             # Articles without a group would all be folded into one.
-            hits, count, aggregations = self._ask_collapsed(plan, split=True)
-        return self._page(plan, hits, self.total(plan, count), count, aggregations)
+            found = self._ask_collapsed(plan, split=True)
+        return self._page(plan, found, self.total(plan, found.count))
 
-    def _ask_collapsed(
-        self, plan: SearchPlan, *, split: bool
-    ) -> tuple[list[JSON], JSON | None, JSON | None]:
-        """The hits of the page, the count, and the caller's own aggregations.
-
-        With `split`, articles that have a group are folded and the others are not: two searches
-        from the first hit on, whose results are merged here.
-        """
+    def _ask_collapsed(self, plan: SearchPlan, *, split: bool) -> Found:
+        """With `split`, articles that have a group are folded and the others are not: two searches
+        from the first hit on, whose results are merged here."""
         base = requests.with_tie_breakers(requests.with_links(plan.body))
         inner_hits = plan.options.inner_hits
         if not split:
             page = requests.with_page(base, size=plan.size, offset=plan.offset, counted_apart=True)
             entry = requests.with_collapse(page, plan.by, inner_hits)
-            (answer,), count = self._ask_with_count(plan, [entry])
-            return answer["hits"]["hits"], count, answer.get("aggregations")
+            (answer,), count = self._ask_with_count(plan, [_with_copies(entry, plan)])
+            copies = requests.take_copies(answer)
+            return Found(answer["hits"]["hits"], count, answer.get("aggregations"), copies)
         aggs: JSON = {k: base[k] for k in ("aggs", "aggregations") if k in base}
         base = {k: v for k, v in base.items() if k not in aggs}
         end = plan.offset + plan.size
         page = requests.with_page(base, size=end, offset=0, counted_apart=True)
         grouped = requests.with_filter(page, requests.GROUPED)
         entries = [
-            requests.with_collapse(grouped, plan.by, inner_hits),
+            _with_copies(requests.with_collapse(grouped, plan.by, inner_hits), plan),
             requests.with_filter(page, requests.UNGROUPED),
         ]
         if aggs:
             entries.append({**requests.matching(plan.body), **aggs, "size": 0})
         (folded, single, *own), count = self._ask_with_count(plan, entries)
+        copies = requests.take_copies(folded)
         sort = page.get("sort", ["_score"])
         hits = merge_hits(folded["hits"]["hits"], single["hits"]["hits"], sort)
         aggregations = own[0].get("aggregations") if own else None
-        return hits[plan.offset : end], count, aggregations
+        return Found(hits[plan.offset : end], count, aggregations, copies)
 
     # --- counts ----------------------------------------------------------------------------------
 
@@ -313,7 +321,7 @@ class ClusterSearch:
             nearest = answer["hits"]["total"]["value"]
             total = Total(nearest, None, exact=False, precision="of what the vector search found")
         hits = answer["hits"]["hits"]
-        page = self._page(plan, hits, total, count, answer.get("aggregations"))
+        page = self._page(plan, Found(hits, count, answer.get("aggregations")), total)
         is_first = not plan.offset and "search_after" not in plan.body
         has_room = len(hits) < plan.size and plan.is_counted_apart
         if plan.mode == "canonical" and is_first and has_room:
@@ -361,32 +369,25 @@ class ClusterSearch:
 
     # --- reading answers -------------------------------------------------------------------------
 
-    def _page(
-        self,
-        plan: SearchPlan,
-        hits: Sequence[JSON],
-        total: Total,
-        count: JSON | None,
-        aggregations: JSON | None,
-    ) -> StoryPage:
-        ungrouped = ungrouped_in(count)
+    def _page(self, plan: SearchPlan, found: Found, total: Total) -> StoryPage:
+        ungrouped = ungrouped_in(found.count)
         notes = list(plan.notes)
         if ungrouped:
             notes.append(
                 f"{ungrouped:,} matching articles have no group yet and are shown one by one; "
                 f"`esdedup backfill {self.searches.target.index}` gives them one"
             )
-        if aggregations is not None and plan.mode == "collapse":
+        if found.aggregations is not None and plan.mode == "collapse":
             notes.append("aggregations count articles here; mode canonical counts stories")
         return StoryPage(
-            hits=story_hits(self, plan, hits),
+            hits=story_hits(self, plan, found.hits, copies=found.copies),
             total=total,
             mode=plan.mode,
             by=plan.by,
             offset=plan.offset,
             ungrouped=ungrouped,
             notes=tuple(notes),
-            aggregations=aggregations,
+            aggregations=found.aggregations,
         )
 
     def members(self, value: str, by: By, *, size: int, offset: int) -> Members:
@@ -434,6 +435,10 @@ class ClusterSearch:
             return list(self.searches.many(entries, preference))
         except ClusterRefused as refusal:
             raise _translate_refusal(refusal) from refusal
+
+
+def _with_copies(entry: JSON, plan: SearchPlan) -> JSON:
+    return requests.with_copies(entry, plan.by) if plan.counts_copies else entry
 
 
 def _translate_refusal(refusal: ClusterRefused) -> Exception:
