@@ -61,6 +61,16 @@ class SearchPlan:
         return not requests.picks_nearest(self.body)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: hits of the page, the count, and the caller's own aggregations."""
+
+    hits: Sequence[JSON]
+    count: JSON | None
+    aggregations: JSON | None
+    copies: Mapping[str, int] | None = None  # by group, if the search counted them
+
+
 def story_hits(
     finder: ClusterSearch,
     plan: SearchPlan,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from zlib import crc32
 
@@ -13,13 +13,16 @@ from esdedup.errors import QueryError, StoreUnprepared
 from esdedup.model import JSON, microseconds
 from esdedup.model.encoding import encode_json
 from esdedup.model.queries import By, Mode, Query, SearchOptions
-from esdedup.model.results import Facet, Members, Section, StoryPage, Total
-from esdedup.stores.cluster import facets as cluster_facets
+from esdedup.model.results import StoryPage, Total
+from esdedup.stores.cluster import deep_paging
 from esdedup.stores.cluster.causes import describe_error
 from esdedup.stores.cluster.connection import ClusterRefused
+from esdedup.stores.cluster.facets import facets, front, members
 from esdedup.stores.cluster.hits import (
     NO_QUERY,
     NOT_COUNTED,
+    Bounds,
+    Found,
     SearchPlan,
     group_of,
     hit_of,
@@ -44,16 +47,6 @@ _LISTED = "esdedup: groups listed one by one"
 _CHECK: JSON = {"query": requests.UNGROUPED, "size": 0, "track_total_hits": 1}
 # What the second step of `canonical` leaves out of the caller's body.
 _NOT_FOR_COPIES = ("aggs", "aggregations", "highlight", "rescore", "_source", "stored_fields")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a search found: hits of the page, the count, and the caller's own aggregations."""
-
-    hits: Sequence[JSON]
-    count: JSON | None
-    aggregations: JSON | None
-    copies: Mapping[str, int] | None = None  # by group, if the search counted them
 
 
 class CountCache:
@@ -102,23 +95,17 @@ class ClusterSearch:
             return self._search_listed(plan)
         if options.window is None:
             return self._search_collapsed(plan)
-        from esdedup.stores.cluster.deep_paging import windowed_page
-
-        return windowed_page(self, plan)
+        return deep_paging.windowed_page(self, plan)
 
     def pages(
         self, query: Query | Mapping[str, Any], options: SearchOptions
     ) -> Iterator[StoryPage]:
-        from esdedup.stores.cluster.deep_paging import pages
-
-        return pages(self, self.plan(query, options))
+        return deep_paging.pages(self, self.plan(query, options))
 
     def deep(
         self, query: Query | Mapping[str, Any], options: SearchOptions, cursor: str | None
     ) -> StoryPage:
-        from esdedup.stores.cluster.deep_paging import cursor_page
-
-        return cursor_page(self, self.plan(query, options), cursor)
+        return deep_paging.cursor_page(self, self.plan(query, options), cursor)
 
     def plan(self, query: Query | Mapping[str, Any], options: SearchOptions) -> SearchPlan:
         if isinstance(query, Query):
@@ -200,7 +187,7 @@ class ClusterSearch:
         if self._has_ungrouped and not is_split:
             # Articles without a group would all be folded into one.
             found = self._ask_collapsed(plan, split=True)
-        return self._page(plan, found, self.total(plan, found.count))
+        return self.page(plan, found, self.total(plan, found.count), offset=plan.offset)
 
     def _ask_collapsed(self, plan: SearchPlan, *, split: bool) -> Found:
         """With `split`, articles that have a group are folded and the others are not: two searches
@@ -321,7 +308,8 @@ class ClusterSearch:
             nearest = answer["hits"]["total"]["value"]
             total = Total(nearest, None, exact=False, precision="of what the vector search found")
         hits = answer["hits"]["hits"]
-        page = self._page(plan, Found(hits, count, answer.get("aggregations")), total)
+        found = Found(hits, count, answer.get("aggregations"))
+        page = self.page(plan, found, total, offset=plan.offset)
         is_first = not plan.offset and "search_after" not in plan.body
         has_room = len(hits) < plan.size and plan.is_counted_apart
         if plan.mode == "canonical" and is_first and has_room:
@@ -367,9 +355,18 @@ class ClusterSearch:
         )
         return replace(page, hits=(*page.hits, *hits), notes=(*page.notes, note))
 
-    # --- reading answers -------------------------------------------------------------------------
+    # --- pages -------------------------------------------------------------------------
 
-    def _page(self, plan: SearchPlan, found: Found, total: Total) -> StoryPage:
+    def page(
+        self,
+        plan: SearchPlan,
+        found: Found,
+        total: Total,
+        *,
+        offset: int,
+        cursor: str | None = None,
+        bounds: Bounds | None = None,
+    ) -> StoryPage:
         ungrouped = ungrouped_in(found.count)
         notes = list(plan.notes)
         if ungrouped:
@@ -380,32 +377,21 @@ class ClusterSearch:
         if found.aggregations is not None and plan.mode == "collapse":
             notes.append("aggregations count articles here; mode canonical counts stories")
         return StoryPage(
-            hits=story_hits(self, plan, found.hits, copies=found.copies),
+            hits=story_hits(self, plan, found.hits, bounds, found.copies),
             total=total,
             mode=plan.mode,
             by=plan.by,
-            offset=plan.offset,
+            offset=offset,
+            cursor=cursor,
             ungrouped=ungrouped,
             notes=tuple(notes),
             aggregations=found.aggregations,
         )
 
-    def members(self, value: str, by: By, *, size: int, offset: int) -> Members:
-        return cluster_facets.members(self, value, by, size=size, offset=offset)
-
-    def facets(
-        self,
-        query: Query | Mapping[str, Any],
-        fields: Sequence[str],
-        options: SearchOptions,
-        size: int,
-    ) -> tuple[Facet, ...]:
-        return cluster_facets.facets(self, query, fields, options, size)
-
-    def front(
-        self, category: str, categories: Sequence[str], *, size: int, by: By
-    ) -> tuple[Section, ...]:
-        return cluster_facets.front(self, category, categories, size=size, by=by)
+    # Methods that are defined in `facets`.
+    members = members
+    facets = facets
+    front = front
 
     # --- groups, topics --------------------------------------------------------------------------
 
