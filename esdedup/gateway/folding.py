@@ -20,7 +20,7 @@ from esdedup.gateway.limits import TooMuch
 from esdedup.model import JSON
 from esdedup.model.encoding import MOST_VALUES, has_many_values, parse_json
 from esdedup.model.queries import By
-from esdedup.stores.cluster import search_requests as requests
+from esdedup.stores.cluster.requests import folding as requests
 
 Fold = Literal["off", "group", "story", "canonical"]
 FOLDS: tuple[Fold, ...] = ("off", "group", "story", "canonical")

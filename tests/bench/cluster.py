@@ -45,6 +45,9 @@ ROUNDS = 5
 WARMING = 3
 PROBES = 300
 TOGETHER = 100
+FEW = 10_000  # articles of the index with several methods
+ASKED = 500
+SIZED = 5_000  # articles whose bytes on disk are compared
 WORDS = int(os.environ.get("ESDEDUP_BENCH_WORDS", "400"))
 
 
@@ -124,6 +127,13 @@ def _plain_index(url: str, index: str) -> Connection:
 
 
 def _bare_bulk(url: str, index: str, documents: Sequence[Document]) -> float:
+    rate = _fill_plain_index(url, index, documents)
+    _drop(url, index)
+    return rate
+
+
+def _fill_plain_index(url: str, index: str, documents: Sequence[Document]) -> float:
+    """Articles a second, without detection; the index stays."""
     connection = _plain_index(url, index)
     begin = time.perf_counter()
     for part in _parts(documents, 500):
@@ -135,7 +145,6 @@ def _bare_bulk(url: str, index: str, documents: Sequence[Document]) -> float:
     connection.send("POST", path_of(index, "_refresh"))
     rate = len(documents) / (time.perf_counter() - begin)
     connection.close()
-    _drop(url, index)
     return rate
 
 
@@ -228,8 +237,8 @@ def _many_methods(url: str) -> None:
     settings = replace(Settings.load(environment={}), methods=methods)
     newsroom = Newsroom(words=WORDS)
     with closing(ClusterStore(Target.parse(f"{url}/methods", {}), settings)) as store:
-        _fill(store, newsroom, 10_000, settings, {})
-        items = prepare(list(newsroom.articles(500, prefix="new")), settings)
+        _fill(store, newsroom, FEW, settings, {})
+        items = prepare(list(newsroom.articles(ASKED, prefix="new")), settings)
         signed = [item for item in items if isinstance(item, Signed)]
         questions = QueryBuilder.of(settings)
         probes = [questions.build(s, (1 << 62, "")) for s in signed]
@@ -237,8 +246,9 @@ def _many_methods(url: str) -> None:
             [partial(store.candidates.find, probes)] * 5,
             [partial(store.candidates.count_on_server, probes)] * 5,
         )
-    line(f"500 articles, {len(methods)} methods, one by one", f"{apart * 2:.2f} ms each")
-    line("the same asked for together", f"{together * 2:.2f} ms each", apart / together)
+    each = 1e3 / ASKED
+    line(f"{ASKED} articles, {len(methods)} methods, one by one", f"{apart * each:.2f} ms each")
+    line("the same asked for together", f"{together * each:.2f} ms each", apart / together)
 
 
 def _candidates_against_term(
@@ -431,23 +441,30 @@ def _min_hash(
 
 def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:
     """What our fields add, both indices merged to one segment."""
-    documents = list(newsroom.articles(5_000, prefix="size"))
-    connection = store.connection
-    with_us = ClusterStore(Target.parse(f"{store.target.hosts[0]}/size-with", {}), store.settings)
-    signed = [s for s in prepare(documents, store.settings) if isinstance(s, Signed)]
-    with Deduplicator(with_us) as deduplicator:
-        deduplicator.write(signed)
-    _bare_bulk(store.target.hosts[0], "size-without", documents)
-    sizes = {}
+    url, count = store.target.hosts[0], SIZED
+    documents = list(newsroom.articles(count, prefix="size"))
+    with Deduplicator.open(f"{url}/size-with", store.settings) as deduplicator:
+        deduplicator.write([s for s in prepare(documents, store.settings) if isinstance(s, Signed)])
+    _fill_plain_index(url, "size-without", documents)
+    sizes = []
     for index in ("size-with", "size-without"):
-        connection.send("POST", path_of(index, "_forcemerge"), params={"max_num_segments": 1})
-        connection.send("POST", path_of(index, "_refresh"))
-    time.sleep(11)  # sizes are cached for ten seconds
-    for index in ("size-with", "size-without"):
-        answer = connection.send("GET", path_of(index, "_stats", "store"))
-        sizes[index] = answer["_all"]["primaries"]["store"]["size_in_bytes"] / len(documents)
-    added = sizes["size-with"] - sizes["size-without"]
-    line(f"our fields on disk, {WORDS}-word articles", f"{added:,.0f} bytes/article")
+        store.connection.send("POST", path_of(index, "_forcemerge"), params={"max_num_segments": 1})
+        store.connection.send("POST", path_of(index, "_refresh"))
+        sizes.append(_segment_bytes(store.connection, index) / count)
+        _drop(url, index)
+    line(f"our fields on disk, {WORDS}-word articles", f"{sizes[0] - sizes[1]:,.0f} bytes/article")
+
+
+def _segment_bytes(connection: Connection, index: str) -> int:
+    """Of the primaries. `_stats` would answer from a cache that is ten seconds old."""
+    shards = connection.send("GET", path_of(index, "_segments"))["indices"][index]["shards"]
+    return sum(
+        segment["size_in_bytes"]
+        for copies in shards.values()
+        for shard in copies
+        if shard["routing"]["primary"]
+        for segment in shard["segments"].values()
+    )
 
 
 def _search(store: ClusterStore, body: JSON, index: str = "") -> None:

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.bench.articles import Newsroom
-from tests.bench.timing import headline, line, processor_seconds
+from tests.bench.timing import headline, line, processor_seconds, products_wanted
 from tests.servers import Product, start
 from tests.servers.starting import free_ports
 
@@ -38,9 +38,7 @@ WORKERS = 2
 
 
 def run() -> None:
-    wanted = os.environ.get("ESDEDUP_BENCH_PRODUCTS", "elasticsearch,opensearch").split(",")
-    products: list[Product] = [p for p in ("elasticsearch", "opensearch") if p in wanted]
-    for product in products:
+    for product in products_wanted():
         with (
             start(product, heap="2g", as_installed=True) as server,
             gateway(f"{product}+{server.url}", "through") as (port, pid),

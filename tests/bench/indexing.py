@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import resource
 import shutil
 import statistics
@@ -14,14 +13,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from datasketch import MinHash, MinHashLSH
-
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.ingest.sign import sign_many
 from esdedup.model import Document
 from esdedup.stores import CandidateQuery
 from tests.bench.articles import Newsroom
+from tests.bench.rivals import fill_datasketch_index, split_words
 from tests.bench.timing import best_seconds, headline, line
 
 COUNT = 20_000
@@ -29,7 +27,7 @@ PEER_COUNT = 3_000
 REPEATS = 3
 PROBES = 1_000  # as many as a batch asks for
 LOOKUP_REPEATS = 9
-_WORD = re.compile(r"\w+")
+FEW, MANY = 10_000, 100_000
 
 
 def run() -> None:
@@ -41,11 +39,14 @@ def run() -> None:
 def _rate_and_memory(folder: Path) -> None:
     headline(f"esdedup index: {COUNT:,} articles of 400 words from NDJSON, 2 workers, SQLite")
     documents = list(Newsroom().articles(COUNT))
+    texts = [f"{d.title} {d.text}" for d in documents[:PEER_COUNT]]
     input_ = folder / "stream.ndjson"
     with input_.open("w") as out:
         out.writelines(json.dumps(d.to_json()) + "\n" for d in documents)
     for number in range(REPEATS):  # in turn: what else the machine does strikes both
-        peer = PEER_COUNT / best_seconds(lambda: _datasketch(documents[:PEER_COUNT]), repeats=1)
+        peer = PEER_COUNT / best_seconds(
+            lambda: fill_datasketch_index(map(split_words, texts)), repeats=1
+        )
         line("datasketch MinHash(128) + MinHashLSH in memory", f"{peer:,.0f} articles/s")
         start = time.perf_counter()
         _index(input_, folder / f"news{number}.db")
@@ -62,19 +63,9 @@ def _index(input_: Path, store: Path) -> None:
     subprocess.run([*command, "--workers", "2", "--quiet"], check=True)
 
 
-def _datasketch(documents: list[Document]) -> None:
-    index = MinHashLSH(threshold=0.5, num_perm=128)
-    for document in documents:
-        words = _WORD.findall(f"{document.title} {document.text}".lower())
-        sketch = MinHash(128)
-        sketch.update_batch([word.encode() for word in words])
-        index.query(sketch)
-        index.insert(document.id, sketch)
-
-
 def _lookups(folder: Path) -> None:
     """Two stores side by side, asked in turn, every time for articles not asked for before."""
-    few, many = 10_000, 100_000
+    few, many = FEW, MANY
     headline(f"Candidate lookup at {few:,} and at {many:,} documents (SQLite, processor time)")
     newsroom = Newsroom(words=150)
     smaller, larger = folder / "few.db", folder / "many.db"

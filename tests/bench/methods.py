@@ -5,14 +5,11 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
-
-from datasketch import MinHash
 
 from esdedup.ingest.sign import sign_many
 from esdedup.methods import METHODS
@@ -21,7 +18,8 @@ from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 from esdedup.text.tokens import guess_language
 from tests.bench.articles import Newsroom
-from tests.bench.timing import headline, line
+from tests.bench.rivals import sign_with_datasketch
+from tests.bench.timing import headline, line, measure_in_turns, one_core
 from tests.support.data import FOLDER
 
 COUNT = 512
@@ -37,13 +35,12 @@ _NAMES = ("Ankara", "Paul Smith", "Germany", "Mary Jones", "London", "Ministry o
 
 
 def run() -> None:
-    if hasattr(os, "sched_setaffinity"):  # one core, for the threads of numpy too
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    documents = list(_articles(COUNT))
-    _costs(documents)
-    _all_of_them(documents)
-    _entities_against_imatch(documents)
-    _growth()
+    with one_core():
+        documents = list(_articles(COUNT))
+        _costs(documents)
+        _all_of_them(documents)
+        _entities_against_imatch(documents)
+        _growth()
 
 
 def _settings(*methods: str) -> Settings:
@@ -53,10 +50,11 @@ def _settings(*methods: str) -> Settings:
 def _costs(documents: Sequence[Document]) -> None:
     headline(f"Each method's own signing, {COUNT} articles of 400 words, one core")
     print("without the words, which all share; median of", ROUNDS, "alternating rounds")
-    seconds = _alternating(
-        {name: partial(_signed_by, name, documents) for name in NAMES}, measured=True
-    )
-    words = _alternating({"words": lambda: _words(documents)})["words"]
+    for name in NAMES:
+        _signed_by(name, documents)  # tables are read on first use
+    rounds = [{name: _signed_by(name, documents) for name in NAMES} for _ in range(ROUNDS)]
+    seconds = {name: median(one[name] for one in rounds) for name in NAMES}
+    words = _processor({"words": lambda: _words(documents)})["words"]
     line("words: text to hashes, for all methods", f"{COUNT / words:,.0f}/s")
     for name in NAMES:
         settings = _settings(name)
@@ -94,16 +92,16 @@ def _words(documents: Sequence[Document]) -> None:
 
 def _all_of_them(documents: Sequence[Document]) -> None:
     headline("All of sketch, simhash, entities (rules) and lengths against MinHash(128)")
-    texts = [f"{d.title} {d.text}".lower().split() for d in documents]
-    seconds = _alternating(
+    texts = [f"{d.title} {d.text}" for d in documents]
+    seconds = _processor(
         {
             "ours": lambda: _sign(documents, _settings(*TOGETHER)),
-            "peer": lambda: _datasketch(texts),
+            "peer": lambda: sign_with_datasketch(texts),
         }
     )
     ours, peer = COUNT / seconds["ours"], COUNT / seconds["peer"]
     line("esdedup: text to the keys of all four", f"{ours:,.0f}/s")
-    line("datasketch MinHash(128), words given", f"{peer:,.0f}/s", ours / peer, "bar 1")
+    line("datasketch MinHash(128), bulk", f"{peer:,.0f}/s", ours / peer, "bar 1")
 
 
 def _entities_against_imatch(documents: Sequence[Document]) -> None:
@@ -117,7 +115,7 @@ def _entities_against_imatch(documents: Sequence[Document]) -> None:
             line(what, "not there", None, "set ESDEDUP_DATA")
             continue
         works = {name: partial(_sign, articles, _settings(name)) for name in names}
-        seconds = _alternating(works, rounds=3 * ROUNDS)
+        seconds = _processor(works, rounds=3 * ROUNDS)
         line(f"{what}: imatch", f"{len(articles) / seconds['imatch']:,.0f}/s")
         ratio = seconds["imatch"] / seconds["entities"]
         rate = f"{len(articles) / seconds['entities']:,.0f}/s"
@@ -144,7 +142,7 @@ def _growth() -> None:
         settings = _settings(name)
         _sign([texts[LENGTHS[0]]], settings)
         # As many words in each round, so that the clock has the same work to measure.
-        seconds = _alternating(
+        seconds = _processor(
             {
                 str(words): partial(
                     _sign, [texts[words]] * (LENGTHS[-1] // words), settings, together=1
@@ -158,14 +156,13 @@ def _growth() -> None:
         line(name, ratios, None, "bar 1.1 at 100,000")
 
 
+def _processor(works: Mapping[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, float]:
+    return {name: one.processor for name, one in measure_in_turns(works, rounds=rounds).items()}
+
+
 def _sign(documents: Sequence[Document], settings: Settings, together: int = BATCH) -> None:
     for start in range(0, len(documents), together):
         sign_many(documents[start : start + together], settings)
-
-
-def _datasketch(texts: Sequence[Sequence[str]]) -> None:
-    for words in texts:
-        MinHash(128).update_batch([word.encode() for word in words])
 
 
 def _articles(count: int, words: int = 400) -> Sequence[Document]:
@@ -180,22 +177,6 @@ def _articles(count: int, words: int = 400) -> Sequence[Document]:
         out.append(replace(made, text=" ".join(text)))
     assert guess_language(out[0].text) == "en"
     return out
-
-
-def _alternating(
-    works: Mapping[str, Callable[[], object]], *, rounds: int = ROUNDS, measured: bool = False
-) -> dict[str, float]:
-    """Median seconds of processor time of each, taken in turns; `measured` works tell their own."""
-    spent: dict[str, list[float]] = {name: [] for name in works}
-    for work in works.values():
-        work()  # tables are read on first use
-    for _ in range(rounds):
-        for name, work in works.items():
-            begun = time.process_time()
-            own = work()
-            passed = time.process_time() - begun
-            spent[name].append(own if measured and isinstance(own, float) else passed)
-    return {name: median(seconds) for name, seconds in spent.items()}
 
 
 if __name__ == "__main__":

@@ -15,17 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from datasketch import MinHash, MinHashLSH
-
 from esdedup.model import JSON
 from esdedup.search.fold import fold
 from esdedup.search.searcher import Searcher
 from esdedup.settings import Settings
-from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.connection import Target, path_of
 from esdedup.stores.cluster.requests import documents as document_requests
+from esdedup.stores.cluster.requests import folding as requests
 from esdedup.stores.cluster.store import ClusterStore
 from tests.bench.articles import Newsroom
+from tests.bench.rivals import fill_datasketch_index
 from tests.bench.timing import headline, line, products_wanted
 from tests.servers import Product, start
 
@@ -224,25 +223,12 @@ def _folding() -> None:
             begin = time.process_time()
             kept = len(fold(items).kept)
             middle = time.process_time()
-            _datasketch([item[field] for item in items])
+            fill_datasketch_index(set(item[field].split()) for item in items)
             if round_:
                 ours.append(middle - begin)
                 theirs.append(time.process_time() - middle)
         mine, peer = statistics.median(ours), statistics.median(theirs)
         line(f"{what}, {kept} kept", f"{mine * 1e3:.0f} ms", mine / peer, "bar 0.5")
-
-
-def _datasketch(texts: Sequence[str]) -> int:
-    """As its documentation does it: a MinHash of the words, a query, an insertion."""
-    index = MinHashLSH(threshold=0.5, num_perm=128)
-    kept = 0
-    for place, text in enumerate(texts):
-        sketch = MinHash(num_perm=128)
-        sketch.update_batch([word.encode() for word in set(text.split())])
-        if not index.query(sketch):
-            kept += 1
-            index.insert(str(place), sketch)
-    return kept
 
 
 if __name__ == "__main__":

@@ -37,31 +37,34 @@ from tests.bench.timing import headline, line, products_wanted
 from tests.servers import start
 
 _DAY = datetime(2024, 3, 1, tzinfo=UTC)
-_ARTICLES = 10_000
-_ASKED = 100
-_ASKED_BEFORE = 50
-_ON_CLUSTER = 5_000
+ARTICLES = 10_000
+ASKED = 100
+ASKED_BEFORE = 50
+ON_CLUSTER = 5_000
+BATCH = 1_000
+CROWD = 6_000
+ALIGNED = 5_000
 
 
 def run() -> None:
     settings = replace(Settings(), event_time="published")
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'news.db'}"
-        headline(f"Breaking events: {_ARTICLES:,} articles of 400 words, ten a minute")
+        headline(f"Breaking events: {ARTICLES:,} articles of 400 words, ten a minute")
         with Deduplicator.open(url, settings) as news:
             _events(news, list(_stream()))
             _crowded_window(settings)
             headline("Similar news, SQLite")
             _similar(news)
-    headline("Alignment of 5,000 words")
+    headline(f"Alignment of {ALIGNED:,} words")
     _alignment()
     for product in products_wanted() if os.environ.get("ESDEDUP_BENCH_CLUSTERS") != "0" else ():
-        headline(f"Similar news, {product}, {_ON_CLUSTER:,} articles")
+        headline(f"Similar news, {product}, {ON_CLUSTER:,} articles")
         with (
             start(product, heap="1g", as_installed=True) as server,
             Deduplicator.open(f"{product}+{server.url}/news", settings) as news,
         ):
-            list(news.add_many(_stream()[:_ON_CLUSTER]))
+            list(news.add_many(_stream()[:ON_CLUSTER]))
             _similar(news)
 
 
@@ -83,7 +86,7 @@ def _stream() -> list[Document]:
     own = random.Random(5)
     subject = [f"zq{word}" for word in ("or", "al", "in", "et", "us", "im", "ok", "ar", "ul")]
     out = []
-    for n, article in enumerate(room.articles(_ARTICLES)):
+    for n, article in enumerate(room.articles(ARTICLES)):
         text = article.text
         if n % 10 == 0:
             words = text.split()
@@ -100,15 +103,15 @@ def _events(news: Deduplicator, stream: Sequence[Document]) -> None:
     """Indexing and detection take turns, batch by batch."""
     detector = EventDetector(news.settings, keep_members=False)
     indexing, detecting, most = [], [], 0
-    for low in range(0, len(stream), 1000):
-        batch = stream[low : low + 1000]
+    for low in range(0, len(stream), BATCH):
+        batch = stream[low : low + BATCH]
         indexing.append(_seconds(partial(_index, news, batch)))
         records = list(news.store.documents.get(d.id for d in batch).values())
         detecting.append(_seconds(partial(_detect, detector, records, news)))
         most = max(most, detector.held)
     first = detecting.pop(0) / indexing.pop(0)
-    line("first 1,000, tables of words read", f"{first:.1%}")
-    share, count = sum(detecting) / sum(indexing), len(stream) - 1000
+    line(f"first {BATCH:,}, tables of words read", f"{first:.1%}")
+    share, count = sum(detecting) / sum(indexing), len(stream) - BATCH
     line("indexing, one process", f"{count / sum(indexing):,.0f} /s")
     line("detection", f"{count / sum(detecting):,.0f} /s")
     line("detection, of the cost of indexing", f"{share:.1%}", bar="bar 15 %")
@@ -143,11 +146,11 @@ def _memory(news: Deduplicator, stream: Sequence[Document]) -> None:
 
 
 def _crowded_window(settings: Settings) -> None:
-    """A window of 6,000 articles, some or all of them in one event."""
+    """A crowded window, some or all of its articles in one event."""
     for share in (0.3, 1.0):
         items, own = [], np.random.default_rng(3)
         subject = own.integers(0, 1 << 62, 10).astype(np.uint64)
-        for n in range(6_000):
+        for n in range(CROWD):
             terms = own.integers(0, 1 << 62, 40).astype(np.uint64)
             weights = np.full(40, 1.0)
             if own.random() < share:
@@ -155,14 +158,14 @@ def _crowded_window(settings: Settings) -> None:
             vector = TermVector(terms, (weights / np.linalg.norm(weights)).astype(np.float32))
             items.append(EventItem(f"a{n}", 2_000_000 * n, f"a{n}", f"a{n}", f"s{n % 50}", vector))
         taken = _seconds(partial(EventDetector(settings).add, items))
-        line(f"6,000 articles, {share:.0%} in one event", f"{taken:.2f} s")
+        line(f"{CROWD:,} articles, {share:.0%} in one event", f"{taken:.2f} s")
 
 
 def _similar(news: Deduplicator) -> None:
     """By the clock on a cluster, which works in another process; the first questions of each kind
     are not counted. The topic index of an embedded store is up to date by then."""
     timed = _seconds if news.store.concurrency.consistency.read_your_writes else _clocked
-    drawn = random.Random(1).sample(range(_ON_CLUSTER), _ASKED_BEFORE + _ASKED)
+    drawn = random.Random(1).sample(range(ON_CLUSTER), ASKED_BEFORE + ASKED)
     records = news.store.documents.get(f"a{n}" for n in drawn)
     kept = news.store.topics
     if kept is not None:
@@ -178,13 +181,13 @@ def _similar(news: Deduplicator) -> None:
             taken["words"].append(timed(partial(news.store.search.find_by_words, asked)))
         taken["similar"].append(timed(partial(similar_to_record, record, news.store)))
         answers.append(len(similar_to_record(record, news.store).found))
-    counted = {what: seconds[_ASKED_BEFORE:] for what, seconds in taken.items()}
+    counted = {what: seconds[ASKED_BEFORE:] for what, seconds in taken.items()}
     usual = statistics.median(counted["candidates"])
     line("candidate request", f"{usual * 1e3:.2f} ms")
     if kept is None:
         _against(usual, "request by words", counted["words"])
     _against(usual, "similar, ranked", counted["similar"], "bar 2x")
-    pairs = zip(counted["similar"], answers[_ASKED_BEFORE:], strict=True)
+    pairs = zip(counted["similar"], answers[ASKED_BEFORE:], strict=True)
     full = [seconds for seconds, found in pairs if found == max(answers)]
     _against(usual, f"  of the {len(full)} with {max(answers)} answers", full)
 
@@ -200,18 +203,18 @@ def _keep_topics(kept: TopicIndex, news: Deduplicator) -> None:
     for settings in (replace(news.settings, signed_text="body"), news.settings):
         compute = partial(term_vectors, settings=settings)
         taken = _seconds(partial(kept.catch_up, topic_version(settings), compute, 600.0))
-    line("topic index of all articles", f"{_ARTICLES / taken:,.0f} /s")
+    line("topic index of all articles", f"{ARTICLES / taken:,.0f} /s")
 
 
 def _alignment() -> None:
     own = random.Random(7)
-    old = own.choices([f"w{i}" for i in range(8000)], [1 / (i + 1) for i in range(8000)], k=5000)
-    paragraphs = [old[i : i + 80] for i in range(0, 5000, 80)]
+    old = own.choices([f"w{i}" for i in range(8000)], [1 / (i + 1) for i in range(8000)], k=ALIGNED)
+    paragraphs = [old[i : i + 80] for i in range(0, ALIGNED, 80)]
     own.shuffle(paragraphs)
     pairs = {
         "edited": [w for w in old if own.random() > 0.2],
         "shuffled": [w for p in paragraphs for w in p],
-        "unrelated": own.choices(old, k=5000),
+        "unrelated": own.choices(old, k=ALIGNED),
     }
     for name, new in pairs.items():
         taken = _seconds(partial(align, " ".join(old), " ".join(new)))

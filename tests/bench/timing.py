@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 from tests.servers import Product
 
@@ -26,6 +28,45 @@ def best_seconds(work: Callable[[], object], *, repeats: int = 5) -> float:
         work()
         best = min(best, time.perf_counter() - start)
     return best
+
+
+class Spent(NamedTuple):
+    """Seconds of processor time, of all threads, and seconds by the clock."""
+
+    processor: float
+    clock: float
+
+
+def measure_in_turns(works: Mapping[str, Callable[[], object]], *, rounds: int) -> dict[str, Spent]:
+    """Medians of each. In every round all of them take turns, so that a busy machine slows all."""
+    spent: dict[str, list[Spent]] = {name: [] for name in works}
+    for work in works.values():
+        work()  # tables are read on first use
+    for _ in range(rounds):
+        for name, work in works.items():
+            begun = Spent(time.process_time(), time.perf_counter())
+            work()
+            processor, clock = time.process_time(), time.perf_counter()
+            spent[name].append(Spent(processor - begun.processor, clock - begun.clock))
+    return {
+        name: Spent(median(one.processor for one in all_), median(one.clock for one in all_))
+        for name, all_ in spent.items()
+    }
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """One core and one thread for everything inside; later benchmarks have all cores again."""
+    os.environ["RAYON_NUM_THREADS"] = "1"  # read once, by libraries in Rust
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def processor_seconds(pids: Iterable[int]) -> float:

@@ -13,6 +13,7 @@ from esdedup.cli import app
 from esdedup.cli.exit_codes import ExitCode
 from esdedup.errors import NotCollapsible, QueryError, StoreUnprepared
 from esdedup.stores import Store, open_store
+from esdedup.stores.cluster.requests import folding
 from esdedup.stores.cluster.store import ClusterStore
 from tests.search.corpus import put, random_corpus, stored_article
 from tests.search.test_searcher import RECORDS
@@ -78,6 +79,27 @@ def test_inner_hits_where_asked_for(searcher: Searcher) -> None:
     inner = page.hits[0].raw["inner_hits"]["copies"]["hits"]["hits"]
     assert {hit["_id"] for hit in inner} == {"a", "y"}
     assert "inner_hits" in page.hits[0].to_json()
+
+
+def test_copies_are_counted_by_the_search_itself_or_by_a_second_one(
+    searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[Any] = []
+    count_copies = folding.copies_count
+
+    def watched(*arguments: Any) -> Any:
+        counted.append(arguments)
+        return count_copies(*arguments)
+
+    def copies() -> dict[str | None, int | None]:
+        page = searcher.search(FLOOD)
+        assert page.aggregations is None
+        return {hit.group: hit.copies for hit in page.hits}
+
+    monkeypatch.setattr(folding, "copies_count", watched)
+    assert (copies(), len(counted)) == ({"a": 1, "u": 0, "z": 0}, 0)
+    monkeypatch.setattr(folding, "COUNTED_MATCHES", 2)
+    assert (copies(), len(counted)) == ({"a": 1, "u": 0, "z": 0}, 1)
 
 
 def test_aggregations_of_canonical_count_stories(searcher: Searcher) -> None:

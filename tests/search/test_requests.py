@@ -9,8 +9,8 @@ import pytest
 
 from esdedup.errors import NotCollapsible, QueryError
 from esdedup.model.queries import Query, SearchOptions, read_ranking
-from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.merging import merge_hits
+from esdedup.stores.cluster.requests import folding as requests
 
 CANONICAL = {"bool": {"must_not": [{"term": {"dedup.canonical": False}}]}}
 BODY: dict[str, Any] = {
@@ -60,6 +60,24 @@ def test_counts_are_entries_of_their_own() -> None:
     assert requests.story_count(body, "story")["aggs"]["stories"]["cardinality"]["field"] == (
         "dedup.story"
     )
+
+
+def test_a_search_counts_copies_itself_while_few_articles_match() -> None:
+    body = requests.with_collapse({"query": {"match_all": {}}}, "story")
+    (name,) = requests.with_copies(body, "story")["aggs"]
+
+    def answer(matches: int) -> dict[str, Any]:
+        buckets = [{"key": "a", "doc_count": 3}]
+        return {"aggregations": {name: {"doc_count": matches, "groups": {"buckets": buckets}}}}
+
+    few, many = answer(requests.COUNTED_MATCHES - 1), answer(requests.COUNTED_MATCHES)
+    assert requests.take_copies(few) == {"a": 2}
+    assert requests.take_copies(many) is None, "some matches were not looked at"
+    assert requests.take_copies({"aggregations": {"theirs": {}}}) is None
+    assert few == many == {}, "the caller sees nothing of it"
+    for name in ("aggs", "aggregations", "post_filter", "min_score"):
+        other = {**body, name: {}}
+        assert requests.with_copies(other, "story") == other
 
 
 def test_copies_of_a_page_are_counted_by_a_map_and_not_scored() -> None:

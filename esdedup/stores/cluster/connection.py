@@ -312,12 +312,13 @@ def connect(target: Target) -> Connection:
 
     Raises UnsupportedVersion if the server is too old.
     """
-    product = target.product or ("elasticsearch" if target.cloud_id else _detect(target))
-    made = _open(target, product)
+    exchange, close = _open(target)
     try:
+        product = target.product or _detect(target, exchange)
+        made = Connection(product, target, _transport_to(product, target, exchange), close)
         check_version(made)
     except BaseException:
-        made.close()
+        close()
         raise
     return made
 
@@ -327,46 +328,38 @@ def path_of(*parts: str) -> str:
     return "/" + "/".join(quote(part, safe=",*") for part in parts)
 
 
-def _detect(target: Target) -> Product:
+# One request: method, path and body to status, headers and answer.
+_Exchange = Callable[[str, str, Any], tuple[int, Mapping[str, str], Any]]
+
+
+def _detect(target: Target, exchange: _Exchange) -> Product:
     """Elasticsearch names itself in a header of every answer, OpenSearch in its root document."""
-    import urllib3
+    if target.cloud_id:
+        return "elasticsearch"
 
-    pool = urllib3.PoolManager(ca_certs=target.ca_certs, timeout=target.request_seconds)
-    headers = _credentials(target)
-
-    def ask(*_: object) -> tuple[int, Product]:
-        later: Unanswered = Unreachable("no host")
-        for host in map(_with_port, target.hosts):
-            try:
-                answer = pool.request("GET", host, headers=headers, retries=False)
-            except urllib3.exceptions.SSLError as error:
-                raise StoreError(tls_message(target, error)) from error
-            except urllib3.exceptions.HTTPError as error:
-                is_slow = isinstance(error, urllib3.exceptions.ReadTimeoutError)
-                later = (Unanswered if is_slow else Unreachable)(f"{type(error).__name__}: {error}")
-                continue
-            if answer.headers.get("x-elastic-product") == "Elasticsearch":
-                return 200, "elasticsearch"
-            if answer.status in (401, 403):
-                raise _refusal(target, answer.status, parse_answer(answer.data), "GET /")
-            if _distribution(answer.data) == "opensearch":
-                return 200, "opensearch"
-            if answer.status not in _RETRIED:
-                raise StoreError(
-                    f"{target.shown} answers ({answer.status}) but is neither Elasticsearch nor "
-                    "OpenSearch; if it is behind a proxy, say which: elasticsearch+https://… or "
-                    "opensearch+https://…"
-                )
-            later = Unanswered(str(answer.status))  # a proxy, for a server that is not back yet
-        raise later
+    def ask(method: str, path: str, *_: object) -> tuple[int, Product]:
+        status, headers, answer = exchange(method, path, None)
+        if _is_elasticsearch(headers):
+            return 200, "elasticsearch"
+        if status in (401, 403):
+            raise _refusal(target, status, answer, "GET /")
+        version = answer.get("version") if isinstance(answer, dict) else None
+        if isinstance(version, dict) and version.get("distribution") == "opensearch":
+            return 200, "opensearch"
+        if status not in _RETRIED:
+            raise StoreError(
+                f"{target.shown} answers ({status}) but is neither Elasticsearch nor OpenSearch; "
+                "if it is behind a proxy, say which: elasticsearch+https://… or opensearch+https://…"
+            )
+        raise Unanswered(str(status))  # a proxy, for a server that is not back yet
 
     # The product does not matter yet; the connection is used for its retries.
-    asking = Connection("elasticsearch", target, ask, pool.clear)
-    try:
-        found: Product = asking.send("GET", "/")
-    finally:
-        asking.close()
+    found: Product = Connection("elasticsearch", target, ask, lambda: None).send("GET", "/")
     return found
+
+
+def _is_elasticsearch(headers: Mapping[str, str]) -> bool:
+    return headers.get("x-elastic-product") == "Elasticsearch"
 
 
 def parse_answer(data: bytes) -> Any:
@@ -377,14 +370,9 @@ def parse_answer(data: bytes) -> Any:
         return data[:500].decode("utf-8", "replace")
 
 
-def _distribution(data: bytes) -> str | None:
-    body = parse_answer(data)
-    version = body.get("version", {}) if isinstance(body, dict) else {}
-    return version.get("distribution") if isinstance(version, dict) else None
-
-
-def _open(target: Target, product: Product) -> Connection:
-    """One transport for both products: it sends requests and knows nothing of either.
+def _open(target: Target) -> tuple[_Exchange, Callable[[], None]]:
+    """How to send a request, and how to close. Both products have one transport, which knows
+    nothing of either.
 
     The client of Elasticsearch itself is not used. It refuses OpenSearch, and asks for answers in
     a form of its own version, which a server of the version before refuses.
@@ -416,13 +404,12 @@ def _open(target: Target, product: Product) -> Connection:
 
     common = {"accept": "application/json", "x-opaque-id": OPAQUE_ID, **_credentials(target)}
 
-    def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> tuple[int, Any]:
+    def exchange(method: str, where: str, body: Any) -> tuple[int, Mapping[str, str], Any]:
         headers = dict(common)
         if isinstance(body, bytes | list | tuple):
             body, headers["content-type"] = lines(body), "application/x-ndjson"
         elif body is not None:
             body, headers["content-type"] = encode_json(body), "application/json"
-        where = f"{path}?{urlencode(params)}" if params else path
         try:
             answer = transport.perform_request(
                 method,
@@ -438,13 +425,22 @@ def _open(target: Target, product: Product) -> Connection:
             raise Unreachable(f"{type(error).__name__}: {error.message}") from error
         except elastic_transport.TransportError as error:
             raise Unanswered(f"{type(error).__name__}: {error.message}") from error
-        status = answer.meta.status
-        is_elasticsearch = answer.meta.headers.get("x-elastic-product") == "Elasticsearch"
-        if status < 400 and product == "elasticsearch" and not is_elasticsearch:
-            raise StoreError(_product_message(target))
-        return status, answer.body
+        return answer.meta.status, answer.meta.headers, answer.body
 
-    return Connection(product, target, perform, transport.close)
+    return exchange, transport.close
+
+
+def _transport_to(product: Product, target: Target, exchange: _Exchange) -> Transport:
+    def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> tuple[int, Any]:
+        where = f"{path}?{urlencode(params)}" if params else path
+        status, headers, answer = exchange(method, where, body)
+        if status < 400 and product == "elasticsearch" and not _is_elasticsearch(headers):
+            raise StoreError(
+                f"{target.shown} is not Elasticsearch; write opensearch+https://… for OpenSearch"
+            )
+        return status, answer
+
+    return perform
 
 
 def _credentials(target: Target) -> dict[str, str]:
@@ -469,7 +465,10 @@ def _refusal(target: Target, status: Any, body: Any, what: str) -> Exception:
     if _may_pass(status, kind):
         return Unanswered(f"{status} {describe_error(body)}".strip())
     if status == 401:
-        return StoreError(f"{_credentials_message(target, status)} {reason}".strip())
+        return StoreError(
+            f"{target.shown} refused the credentials ({status}); set ES_API_KEY or ES_USERNAME and "
+            f"ES_PASSWORD of a user with the rights in mappings/roles {reason}".strip()
+        )
     if status == 403 and kind != "cluster_block_exception":
         return PrivilegeMissing(status, body, what, target)
     return ClusterRefused(int(status), body, f"{target.shown}: {what}")
@@ -488,10 +487,6 @@ def is_lasting_block(status: int, kind: str) -> bool:
     return kind == "cluster_block_exception" and status != 503
 
 
-def _product_message(target: Target) -> str:
-    return f"{target.shown} is not Elasticsearch; write opensearch+https://… for OpenSearch"
-
-
 def _with_port(host: str) -> str:
     parts = urlsplit(host)
     return host if parts.port else f"{host}:{443 if parts.scheme == 'https' else 9200}"
@@ -501,11 +496,4 @@ def tls_message(target: Target, error: Exception) -> str:
     return (
         f"{target.shown}: the certificate was not accepted ({error}); name the file of its "
         "certificate authority in ES_CA_CERTS or --ca-certs"
-    )
-
-
-def _credentials_message(target: Target, status: int) -> str:
-    return (
-        f"{target.shown} refused the credentials ({status}); set ES_API_KEY or ES_USERNAME and "
-        "ES_PASSWORD of a user with the rights in mappings/roles"
     )

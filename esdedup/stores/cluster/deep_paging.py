@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from esdedup.errors import QueryError
 from esdedup.model import JSON
@@ -23,10 +23,14 @@ from esdedup.model.batching import batched
 from esdedup.model.encoding import parse_json
 from esdedup.model.queries import DEEPEST, By
 from esdedup.model.results import StoryPage, Total
-from esdedup.stores.cluster import search_requests as requests
-from esdedup.stores.cluster.hits import NOT_COUNTED, SearchPlan, group_of, story_hits, ungrouped_in
-from esdedup.stores.cluster.search import ClusterSearch
+from esdedup.stores.cluster.hits import NOT_COUNTED, Found, SearchPlan, group_of, ungrouped_in
+from esdedup.stores.cluster.requests import folding as requests
 
+if TYPE_CHECKING:
+    from esdedup.stores.cluster.search import ClusterSearch
+
+# The total of a search, and the answer it was read from.
+Counted = tuple[Total, JSON | None]
 # How long the cluster keeps a point in time for the next page.
 KEEP_ALIVE = "5m"
 _SMALLEST_BATCH, _LARGEST_BATCH = 50, 1_000
@@ -36,13 +40,13 @@ def pages(finder: ClusterSearch, plan: SearchPlan) -> Iterator[StoryPage]:
     """All stories, page by page; memory grows by one entry for each story that was shown."""
     pit = finder.searches.open_pit()
     try:
-        total, ungrouped = _total(finder, plan)
+        counted = _count(finder, plan)
         offset = 0
         for hits in batched(_stories(finder, plan, pit), max(1, plan.size)):
-            yield _page(finder, plan, hits, total, ungrouped, offset)
+            yield _page(finder, plan, hits, counted, offset)
             offset += len(hits)
         if not offset:
-            yield _page(finder, plan, [], total, ungrouped, offset)
+            yield _page(finder, plan, [], counted, offset)
     finally:
         finder.searches.close_pit(pit)
 
@@ -51,8 +55,7 @@ def _page(
     finder: ClusterSearch,
     plan: SearchPlan,
     hits: Sequence[JSON],
-    total: Total,
-    ungrouped: int,
+    counted: Counted,
     offset: int,
     cursor: str | None = None,
 ) -> StoryPage:
@@ -60,26 +63,18 @@ def _page(
     if plan.mode == "collapse" and plan.options.window is not None:
         episodes = Episodes(finder, plan.by, plan.options.window_microseconds)
         bounds = episodes.bounds(hits, plan.body)
-    return StoryPage(
-        hits=story_hits(finder, plan, hits, bounds),
-        total=total,
-        mode=plan.mode,
-        by=plan.by,
-        offset=offset,
-        cursor=cursor,
-        ungrouped=ungrouped,
-        notes=plan.notes,
-    )
+    total, count = counted
+    found = Found(hits, count, None)
+    return finder.page(plan, found, total, offset=offset, cursor=cursor, bounds=bounds)
 
 
-def _total(finder: ClusterSearch, plan: SearchPlan) -> tuple[Total, int]:
-    """The count of stories and, of the articles, how many have no group."""
+def _count(finder: ClusterSearch, plan: SearchPlan) -> Counted:
     if plan.options.total == "none":
-        return NOT_COUNTED, 0
+        return NOT_COUNTED, None
     if plan.mode == "collapse" and plan.options.window is not None:
-        return windowed_total(finder, plan)
+        return _count_episodes(finder, plan)
     (count,) = finder.ask([finder.count_request(plan)])
-    return finder.total(plan, count), ungrouped_in(count)
+    return finder.total(plan, count), count
 
 
 # --- reading in order -----------------------------------------------------------------------------
@@ -236,16 +231,14 @@ def windowed_page(finder: ClusterSearch, plan: SearchPlan) -> StoryPage:
     try:
         stories = _stories(finder, plan, pit)
         hits = list(islice(stories, plan.offset, plan.offset + plan.size))
-        total, ungrouped = _total(finder, plan)
-        return _page(finder, plan, hits, total, ungrouped, plan.offset)
+        return _page(finder, plan, hits, _count(finder, plan), plan.offset)
     finally:
         finder.searches.close_pit(pit)
 
 
-def windowed_total(finder: ClusterSearch, plan: SearchPlan) -> tuple[Total, int]:
+def _count_episodes(finder: ClusterSearch, plan: SearchPlan) -> Counted:
     """Exact: one for each group, more for those whose matches lie further apart than the window."""
-    (counted,) = finder.ask([requests.article_count(plan.body)])
-    ungrouped = counted["aggregations"]["ungrouped"]["doc_count"]
+    (count,) = finder.ask([requests.article_count(plan.body)])
     window = plan.options.window_microseconds
     moments: dict[str, list[int]] = {}
     fields = {"group": f"dedup.{plan.by}", "moment": "dedup.moment"}
@@ -255,10 +248,10 @@ def windowed_total(finder: ClusterSearch, plan: SearchPlan) -> tuple[Total, int]
     episodes = Episodes(finder, plan.by, window)
     for part in batched(wide, 1_000):
         episodes.load(part)
-    stories = len(moments) - len(wide) + ungrouped
+    stories = len(moments) - len(wide) + ungrouped_in(count)
     for group, found in wide.items():
         stories += len({episodes.of(group).number(moment) for moment in found})
-    return Total(stories, counted["hits"]["total"]["value"]), ungrouped
+    return Total(stories, count["hits"]["total"]["value"]), count
 
 
 # --- cursors --------------------------------------------------------------------------------------
@@ -286,8 +279,7 @@ def cursor_page(finder: ClusterSearch, plan: SearchPlan, cursor: str | None) -> 
     if later is None:
         finder.searches.close_pit(state.pit)
     next_cursor = later.encode() if later else None
-    total, ungrouped = _total(finder, plan)
-    return _page(finder, plan, kept, total, ungrouped, state.offset, next_cursor)
+    return _page(finder, plan, kept, _count(finder, plan), state.offset, next_cursor)
 
 
 def _firsts(

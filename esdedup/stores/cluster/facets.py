@@ -10,8 +10,8 @@ from esdedup.errors import QueryError
 from esdedup.model import JSON
 from esdedup.model.queries import DEEPEST, By, Query, SearchOptions
 from esdedup.model.results import Bucket, Facet, Member, Members, Section
-from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.hits import SearchPlan, hit_of, story_hits
+from esdedup.stores.cluster.requests import folding as requests
 
 if TYPE_CHECKING:
     from esdedup.stores.cluster.search import ClusterSearch

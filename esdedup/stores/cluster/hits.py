@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from esdedup.model import JSON
 from esdedup.model.queries import By, Mode, SearchOptions
 from esdedup.model.results import StoryHit, Total, Update
-from esdedup.stores.cluster import search_requests as requests
 from esdedup.stores.cluster.requests import documents as document_requests
+from esdedup.stores.cluster.requests import folding as requests
 from esdedup.text.fulltext import snippet
 
 if TYPE_CHECKING:
@@ -61,23 +61,43 @@ class SearchPlan:
         return not requests.picks_nearest(self.body)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found: hits of the page, the count, and the caller's own aggregations."""
+
+    hits: Sequence[JSON]
+    count: JSON | None
+    aggregations: JSON | None
+    copies: Mapping[str, int] | None = None  # by group, if the search counted them
+
+
 def story_hits(
-    finder: ClusterSearch, plan: SearchPlan, hits: Sequence[JSON], bounds: Bounds | None = None
+    finder: ClusterSearch,
+    plan: SearchPlan,
+    hits: Sequence[JSON],
+    bounds: Bounds | None = None,
+    copies: Mapping[str, int] | None = None,
 ) -> tuple[StoryHit, ...]:
-    """Hits with the number of their copies, the member to show, and evidence of updates."""
+    """Hits with the number of their copies, the member to show, and evidence of updates.
+
+    `copies` are the numbers by group if they were counted already; a group without one has none.
+    """
     groups = [group_of(hit, plan.by) for hit in hits]
     scopes = [
         None if group is None else _scope(plan.by, group, bounds[place] if bounds else None)
         for place, group in enumerate(groups)
     ]
-    counting = _copies_entries(plan, groups, scopes, bounds) if plan.counts_copies else []
+    is_to_count = plan.counts_copies and copies is None
+    counting = _copies_entries(plan, groups, scopes, bounds) if is_to_count else []
     showing = _showing_entries(finder, plan, scopes)
     answers = finder.ask([*counting, *showing]) if counting or showing else []
-    copies = _copies(answers[: len(counting)], groups, bounds)
+    counted = _copies(answers[: len(counting)], groups, bounds)
+    if copies is not None:
+        counted = [copies.get(group or "", 0) for group in groups]
     shown = iter(answers[len(counting) :])
     made = []
     for place, hit in enumerate(hits):
-        one = hit_of(finder, hit, plan.words, copies[place] if plan.counts_copies else None)
+        one = hit_of(finder, hit, plan.words, counted[place] if plan.counts_copies else None)
         if showing and scopes[place] is not None:
             one = _shown_for(finder, one, next(shown)["hits"]["hits"], plan)
         made.append(one)

@@ -15,7 +15,7 @@ from esdedup.stores.cluster.connection import (
     Target,
     path_of,
 )
-from esdedup.stores.cluster.search_requests import IN_ORDER, without_cut_ties
+from esdedup.stores.cluster.requests.folding import IN_ORDER, without_cut_ties
 
 # From 20 searches a request on the time per search stays flat; 50 to 100 is the best.
 _SEARCHES = 100

@@ -1,4 +1,4 @@
-"""Folded searches of a cluster: sends the bodies of `search_requests` and builds the pages."""
+"""Folded searches of a cluster: sends the bodies of `requests.folding` and builds the pages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from esdedup.errors import QueryError, StoreUnprepared
 from esdedup.model import JSON, microseconds
 from esdedup.model.encoding import encode_json
 from esdedup.model.queries import By, Mode, Query, SearchOptions
-from esdedup.model.results import Facet, Members, Section, StoryPage, Total
-from esdedup.stores.cluster import facets as cluster_facets
-from esdedup.stores.cluster import search_requests as requests
+from esdedup.model.results import StoryPage, Total
+from esdedup.stores.cluster import deep_paging
 from esdedup.stores.cluster.causes import describe_error
 from esdedup.stores.cluster.connection import ClusterRefused
+from esdedup.stores.cluster.facets import facets, front, members
 from esdedup.stores.cluster.hits import (
     NO_QUERY,
     NOT_COUNTED,
+    Bounds,
+    Found,
     SearchPlan,
     group_of,
     hit_of,
@@ -30,6 +32,7 @@ from esdedup.stores.cluster.hits import (
 from esdedup.stores.cluster.index import Index
 from esdedup.stores.cluster.merging import merge_hits
 from esdedup.stores.cluster.msearch import Searches
+from esdedup.stores.cluster.requests import folding as requests
 from esdedup.stores.cluster.requests import searching as search_fields
 from esdedup.stores.cluster.requests import topics as topic_requests
 from esdedup.stores.ports import Record
@@ -92,23 +95,17 @@ class ClusterSearch:
             return self._search_listed(plan)
         if options.window is None:
             return self._search_collapsed(plan)
-        from esdedup.stores.cluster.deep_paging import windowed_page
-
-        return windowed_page(self, plan)
+        return deep_paging.windowed_page(self, plan)
 
     def pages(
         self, query: Query | Mapping[str, Any], options: SearchOptions
     ) -> Iterator[StoryPage]:
-        from esdedup.stores.cluster.deep_paging import pages
-
-        return pages(self, self.plan(query, options))
+        return deep_paging.pages(self, self.plan(query, options))
 
     def deep(
         self, query: Query | Mapping[str, Any], options: SearchOptions, cursor: str | None
     ) -> StoryPage:
-        from esdedup.stores.cluster.deep_paging import cursor_page
-
-        return cursor_page(self, self.plan(query, options), cursor)
+        return deep_paging.cursor_page(self, self.plan(query, options), cursor)
 
     def plan(self, query: Query | Mapping[str, Any], options: SearchOptions) -> SearchPlan:
         if isinstance(query, Query):
@@ -183,45 +180,43 @@ class ClusterSearch:
 
     def _search_collapsed(self, plan: SearchPlan) -> StoryPage:
         is_split = self._has_ungrouped
-        hits, count, aggregations = self._ask_collapsed(plan, split=is_split)
-        if any(group_of(hit, plan.by) is None for hit in hits) or ungrouped_in(count):
+        found = self._ask_collapsed(plan, split=is_split)
+        is_any_ungrouped = any(group_of(hit, plan.by) is None for hit in found.hits)
+        if is_any_ungrouped or ungrouped_in(found.count):
             self._has_ungrouped = True
         if self._has_ungrouped and not is_split:
             # Articles without a group would all be folded into one.
-            hits, count, aggregations = self._ask_collapsed(plan, split=True)
-        return self._page(plan, hits, self.total(plan, count), count, aggregations)
+            found = self._ask_collapsed(plan, split=True)
+        return self.page(plan, found, self.total(plan, found.count), offset=plan.offset)
 
-    def _ask_collapsed(
-        self, plan: SearchPlan, *, split: bool
-    ) -> tuple[list[JSON], JSON | None, JSON | None]:
-        """The hits of the page, the count, and the caller's own aggregations.
-
-        With `split`, articles that have a group are folded and the others are not: two searches
-        from the first hit on, whose results are merged here.
-        """
+    def _ask_collapsed(self, plan: SearchPlan, *, split: bool) -> Found:
+        """With `split`, articles that have a group are folded and the others are not: two searches
+        from the first hit on, whose results are merged here."""
         base = requests.with_tie_breakers(requests.with_links(plan.body))
         inner_hits = plan.options.inner_hits
         if not split:
             page = requests.with_page(base, size=plan.size, offset=plan.offset, counted_apart=True)
             entry = requests.with_collapse(page, plan.by, inner_hits)
-            (answer,), count = self._ask_with_count(plan, [entry])
-            return answer["hits"]["hits"], count, answer.get("aggregations")
+            (answer,), count = self._ask_with_count(plan, [_with_copies(entry, plan)])
+            copies = requests.take_copies(answer)
+            return Found(answer["hits"]["hits"], count, answer.get("aggregations"), copies)
         aggs: JSON = {k: base[k] for k in ("aggs", "aggregations") if k in base}
         base = {k: v for k, v in base.items() if k not in aggs}
         end = plan.offset + plan.size
         page = requests.with_page(base, size=end, offset=0, counted_apart=True)
         grouped = requests.with_filter(page, requests.GROUPED)
         entries = [
-            requests.with_collapse(grouped, plan.by, inner_hits),
+            _with_copies(requests.with_collapse(grouped, plan.by, inner_hits), plan),
             requests.with_filter(page, requests.UNGROUPED),
         ]
         if aggs:
             entries.append({**requests.matching(plan.body), **aggs, "size": 0})
         (folded, single, *own), count = self._ask_with_count(plan, entries)
+        copies = requests.take_copies(folded)
         sort = page.get("sort", ["_score"])
         hits = merge_hits(folded["hits"]["hits"], single["hits"]["hits"], sort)
         aggregations = own[0].get("aggregations") if own else None
-        return hits[plan.offset : end], count, aggregations
+        return Found(hits[plan.offset : end], count, aggregations, copies)
 
     # --- counts ----------------------------------------------------------------------------------
 
@@ -313,7 +308,8 @@ class ClusterSearch:
             nearest = answer["hits"]["total"]["value"]
             total = Total(nearest, None, exact=False, precision="of what the vector search found")
         hits = answer["hits"]["hits"]
-        page = self._page(plan, hits, total, count, answer.get("aggregations"))
+        found = Found(hits, count, answer.get("aggregations"))
+        page = self.page(plan, found, total, offset=plan.offset)
         is_first = not plan.offset and "search_after" not in plan.body
         has_room = len(hits) < plan.size and plan.is_counted_apart
         if plan.mode == "canonical" and is_first and has_room:
@@ -359,52 +355,43 @@ class ClusterSearch:
         )
         return replace(page, hits=(*page.hits, *hits), notes=(*page.notes, note))
 
-    # --- reading answers -------------------------------------------------------------------------
+    # --- pages -------------------------------------------------------------------------
 
-    def _page(
+    def page(
         self,
         plan: SearchPlan,
-        hits: Sequence[JSON],
+        found: Found,
         total: Total,
-        count: JSON | None,
-        aggregations: JSON | None,
+        *,
+        offset: int,
+        cursor: str | None = None,
+        bounds: Bounds | None = None,
     ) -> StoryPage:
-        ungrouped = ungrouped_in(count)
+        ungrouped = ungrouped_in(found.count)
         notes = list(plan.notes)
         if ungrouped:
             notes.append(
                 f"{ungrouped:,} matching articles have no group yet and are shown one by one; "
                 f"`esdedup backfill {self.searches.target.index}` gives them one"
             )
-        if aggregations is not None and plan.mode == "collapse":
+        if found.aggregations is not None and plan.mode == "collapse":
             notes.append("aggregations count articles here; mode canonical counts stories")
         return StoryPage(
-            hits=story_hits(self, plan, hits),
+            hits=story_hits(self, plan, found.hits, bounds, found.copies),
             total=total,
             mode=plan.mode,
             by=plan.by,
-            offset=plan.offset,
+            offset=offset,
+            cursor=cursor,
             ungrouped=ungrouped,
             notes=tuple(notes),
-            aggregations=aggregations,
+            aggregations=found.aggregations,
         )
 
-    def members(self, value: str, by: By, *, size: int, offset: int) -> Members:
-        return cluster_facets.members(self, value, by, size=size, offset=offset)
-
-    def facets(
-        self,
-        query: Query | Mapping[str, Any],
-        fields: Sequence[str],
-        options: SearchOptions,
-        size: int,
-    ) -> tuple[Facet, ...]:
-        return cluster_facets.facets(self, query, fields, options, size)
-
-    def front(
-        self, category: str, categories: Sequence[str], *, size: int, by: By
-    ) -> tuple[Section, ...]:
-        return cluster_facets.front(self, category, categories, size=size, by=by)
+    # Methods that are defined in `facets`.
+    members = members
+    facets = facets
+    front = front
 
     # --- groups, topics --------------------------------------------------------------------------
 
@@ -434,6 +421,10 @@ class ClusterSearch:
             return list(self.searches.many(entries, preference))
         except ClusterRefused as refusal:
             raise _translate_refusal(refusal) from refusal
+
+
+def _with_copies(entry: JSON, plan: SearchPlan) -> JSON:
+    return requests.with_copies(entry, plan.by) if plan.counts_copies else entry
 
 
 def _translate_refusal(refusal: ClusterRefused) -> Exception:

@@ -14,7 +14,7 @@ from esdedup.model.queries import By
 from esdedup.settings import Settings
 from esdedup.stores.cluster.connection import ClusterRefused, Connection, Product, path_of
 from esdedup.stores.cluster.requests import mapping as mapping_requests
-from esdedup.stores.cluster.search_requests import canonical_filter
+from esdedup.stores.cluster.requests.folding import canonical_filter
 
 DEFAULT_NAME = "esdedup"
 _SIDES = ("state", "quarantine", "corrections")

@@ -21,10 +21,12 @@ _PAGE = 500
 _ROOTS = "('original', 'unprocessed')"
 _ORPHANED_TOPICS = "SELECT seq FROM topics WHERE seq NOT IN (SELECT seq FROM documents)"
 
-_INVARIANTS = (
+# What must not be, and a query for it: what the sentence names, and last the id of a document whose
+# links or keys have to be written again.
+_BROKEN = (
     (
         "group without an original",
-        """SELECT DISTINCT d."group" FROM documents d LEFT JOIN documents o ON o.id = d."group"
+        """SELECT d."group", d.id FROM documents d LEFT JOIN documents o ON o.id = d."group"
            WHERE o.id IS NULL OR o."group" != o.id OR o.role = 'duplicate'""",
     ),
     (
@@ -41,10 +43,6 @@ _INVARIANTS = (
            WHERE d.story != o.story OR (d.role = 'original' AND d.story != d.id)""",
     ),
     (
-        "keys of a missing document",
-        "SELECT DISTINCT seq FROM keys WHERE seq NOT IN (SELECT seq FROM documents)",
-    ),
-    (
         "document without its keys",
         "SELECT id FROM documents WHERE keys != '{}' AND seq NOT IN (SELECT seq FROM keys)",
     ),
@@ -53,18 +51,14 @@ _INVARIANTS = (
         """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
            WHERE k.leader != (d.role != 'duplicate' OR d.branch)""",
     ),
-    ("topic of a missing document", _ORPHANED_TOPICS),
 )
-
-# The documents behind the sentences of _INVARIANTS.
-_BROKEN_LINKS = (
-    """SELECT d.id FROM documents d LEFT JOIN documents o ON o.id = d."group"
-       WHERE o.id IS NULL OR o."group" != o.id OR o.role = 'duplicate' OR d.story != o.story
-       OR (d.role = 'original' AND d.story != d.id)
-       OR (d.role = 'duplicate') != (d."group" != d.id)""",
-    "SELECT id FROM documents WHERE keys != '{}' AND seq NOT IN (SELECT seq FROM keys)",
-    """SELECT DISTINCT d.id FROM keys k JOIN documents d USING (seq)
-       WHERE k.leader != (d.role != 'duplicate' OR d.branch)""",
+# Rows that belong to no document.
+_ORPHANED = (
+    (
+        "keys of a missing document",
+        "SELECT DISTINCT seq FROM keys WHERE seq NOT IN (SELECT seq FROM documents)",
+    ),
+    ("topic of a missing document", _ORPHANED_TOPICS),
 )
 
 
@@ -147,10 +141,10 @@ class SQLiteMaintenance:
                 for row in self.database.db.execute("PRAGMA quick_check")
                 if row[0] != "ok"
             ]
-            for sentence, query in _INVARIANTS:
-                broken = [row[0] for row in self.database.db.execute(query + " LIMIT 5")]
-                if broken:
-                    problems.append(f"{sentence}: {', '.join(map(str, broken))}")
+            for sentence, query in (*_BROKEN, *_ORPHANED):
+                rows = self.database.db.execute(query + " LIMIT 5")
+                if named := dict.fromkeys(str(row[0]) for row in rows):
+                    problems.append(f"{sentence}: {', '.join(named)}")
             formats = dict(
                 self.database.db.execute(
                     "SELECT format, count(*) FROM documents WHERE role != 'unprocessed' "
@@ -170,7 +164,7 @@ class SQLiteMaintenance:
         with self.database.transaction():
             db.execute("DELETE FROM keys WHERE seq NOT IN (SELECT seq FROM documents)")
             forget(db, [seq for (seq,) in db.execute(_ORPHANED_TOPICS)])
-            broken = {row[0] for query in _BROKEN_LINKS for row in db.execute(query)}
+            broken = {row[-1] for _, query in _BROKEN for row in db.execute(query)}
         # A document without its keys has them in its own row: written again, it gets them back.
         self.documents.put(list(self.documents.get(broken).values()))
         return broken

@@ -35,6 +35,7 @@ _SIZE = 10
 _MANY_SECTIONS = 20
 _COLUMNS = ("id", "title", "url", "source", "lang", "role", "group", "story")
 _COLUMN_OF = {"group": 'd."group"', "story": "d.story"}
+_LEADING = ("original", "update", "unprocessed")
 _NOT_CANONICAL = {"group": "('duplicate')", "story": "('duplicate', 'update')"}
 _SHOWN = {
     "earliest": "moment, id",
@@ -154,11 +155,7 @@ class SQLiteSearch:
         assert statement is not None
         # One pass over the matches: a story is a group, and under a window an episode of it.
         episode = " || '/' || episode" if options.window is not None else ""
-        stories = (
-            f"sum(role NOT IN {_NOT_CANONICAL[options.by]})"
-            if mode == "canonical"
-            else f"count(DISTINCT folded{episode})"
-        )
+        stories = _count_stories(mode, options.by, f"folded{episode}")
         row = self._db.execute(
             f"{statement.sql} SELECT count(*), {stories} FROM matched", statement.parameters
         ).fetchone()
@@ -295,19 +292,15 @@ class SQLiteSearch:
         statement = self._statement(query, replace(options, window=None), folded)
         if statement is None:
             return tuple(Facet(name, ()) for name in fields)
-        counted = (
-            f"sum(m.role NOT IN {_NOT_CANONICAL[options.by]})"
-            if mode == "canonical"
-            else "count(DISTINCT m.folded)"
-        )
+        counted = _count_stories(mode, options.by, "matched.folded")
         out = []
         for name in fields:
             value, joined, parameters = _facet_value(name)
             with self._errors():
                 rows = self._db.execute(
                     f"""{statement.sql} SELECT {value} AS value, {counted} AS stories,
-                               count(DISTINCT m.id) AS articles
-                        FROM matched m JOIN documents d USING (seq) {joined}
+                               count(DISTINCT matched.id) AS articles
+                        FROM matched JOIN documents d USING (seq) {joined}
                         WHERE {value} IS NOT NULL GROUP BY 1
                         ORDER BY stories DESC, articles DESC, value LIMIT ?""",
                     (*statement.parameters, *parameters, size),
@@ -325,25 +318,13 @@ class SQLiteSearch:
             options = SearchOptions(mode="canonical")
             (facet,) = self.facets(Query(), [category], options, _MANY_SECTIONS)
             wanted = [bucket.value for bucket in facet.buckets if bucket.stories]
-        sections = []
-        for value in wanted:
-            clause, given = _filter(category, [value])
-            column = _COLUMN_OF[by]
-            with self._errors():
-                rows = self._db.execute(
-                    f"""WITH placed AS (
-                            SELECT d.id, d.moment, row_number() OVER (
-                                PARTITION BY {column} ORDER BY d.moment DESC, d.id) AS place
-                            FROM documents d WHERE d.role != 'duplicate' AND {clause})
-                        SELECT id FROM placed WHERE place = 1
-                        ORDER BY moment DESC, id LIMIT ?""",
-                    (*given, size),
-                ).fetchall()
-            ids = [id_ for (id_,) in rows]
-            records = self._records(ids)
-            hits = tuple(_hit(records[id_], None, None) for id_ in ids if id_ in records)
-            sections.append(Section(value, hits))
-        return tuple(sections)
+        options = SearchOptions(mode="collapse", by=by, size=size, total="none", copies=False)
+
+        def newest(value: str) -> tuple[StoryHit, ...]:
+            filters = {"role": _LEADING, category: (value,)}
+            return self.search(Query(filters=filters, sort=("-published",)), options).hits
+
+        return tuple(Section(value, newest(value)) for value in wanted)
 
     # --- groups, topics --------------------------------------------------------------------------
 
@@ -374,6 +355,13 @@ def _mode(options: SearchOptions) -> Mode:
     if options.inner_hits is not None:
         raise QueryError("inner_hits are for Elasticsearch and OpenSearch; ask for `copies`")
     return "collapse" if options.mode == "auto" else options.mode
+
+
+def _count_stories(mode: Mode, by: By, story: str) -> str:
+    """The number of stories among `matched`, as the mode shows them."""
+    if mode == "canonical":
+        return f"sum(matched.role NOT IN {_NOT_CANONICAL[by]})"
+    return f"count(DISTINCT {story})"
 
 
 def _episodes(column: str, window: int) -> str:

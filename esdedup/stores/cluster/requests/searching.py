@@ -34,24 +34,30 @@ def words_query(query: str, names: Names = NO_NAMES) -> JSON | None:
     analyser knows neither that ı and i are one letter to us nor that l’ is an article in l’été:
     so a search includes the other forms.
     """
-    terms = query_terms(query)
-    titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
-    fields = [*(f"{name}^2" for name in titles), *texts]
-    return {"bool": {"must": [_any_form(term, fields) for term in terms]}} if terms else None
+    fields = searched_fields(names)
+    found = [phrase_query(_forms(term), fields) for term in query_terms(query)]
+    return {"bool": {"must": found}} if found else None
 
 
-def _any_form(term: str, fields: Sequence[str]) -> JSON:
-    forms = dict.fromkeys([term, term.replace("ı", "i"), term.replace("i", "ı")])
+def _forms(term: str) -> list[str]:
+    forms = [term, term.replace("ı", "i"), term.replace("i", "ı")]
     if " " not in term and term[0] in _ELIDED_BEFORE:
-        forms |= dict.fromkeys(f"{article}{mark}{term}" for article in _ELIDED for mark in "’'")
-    return {
-        "dis_max": {
-            "queries": [
-                {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}}
-                for form in forms
-            ]
-        }
-    }
+        forms += [f"{article}{mark}{term}" for article in _ELIDED for mark in "’'"]
+    return forms
+
+
+def searched_fields(names: Names) -> list[str]:
+    titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
+    return [*(f"{name}^2" for name in titles), *texts]
+
+
+def phrase_query(forms: Sequence[str], fields: Sequence[str]) -> JSON:
+    """Any form of a word, as a phrase in any of the fields."""
+    queries: list[JSON] = [
+        {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}}
+        for form in dict.fromkeys(forms)
+    ]
+    return {"dis_max": {"queries": queries}} if len(queries) > 1 else queries[0]
 
 
 def exact_field(properties: Mapping[str, Any], name: str) -> str | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from esdedup.model import JSON
 from esdedup.stores.cluster.requests.documents import NO_NAMES, Names
+from esdedup.stores.cluster.requests.searching import phrase_query, searched_fields
 from esdedup.stores.topical import EVER, Clock, TopicQuery
 
 
@@ -14,8 +13,7 @@ def topic_search(topic: TopicQuery, names: Names = NO_NAMES) -> JSON:
 
     Sorted by score alone: a second field costs a fifth of the request, and ties are few at the top.
     """
-    titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
-    fields = [*(f"{name}^2" for name in titles), *texts]
+    fields = searched_fields(names)
     without = [{"term": {"dedup.group": topic.group}}] if topic.group else []
     filters: list[JSON] = [{"term": {"dedup.canonical": True}}]
     if topic.low > -EVER or topic.high < EVER:
@@ -28,19 +26,15 @@ def topic_search(topic: TopicQuery, names: Names = NO_NAMES) -> JSON:
             "bool": {
                 "filter": filters,
                 "must_not": without,
-                "should": [_word_query(word, fields) for word in topic.words],
+                "should": [phrase_query(_forms(word), fields) for word in topic.words],
                 "minimum_should_match": 1,
             }
         },
     }
 
 
-def _word_query(word: str, fields: Sequence[str]) -> JSON:
-    forms = dict.fromkeys([word, word.replace("i", "ı")] if not word.isascii() else [word])
-    queries: list[JSON] = [
-        {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}} for form in forms
-    ]
-    return {"dis_max": {"queries": queries}} if len(queries) > 1 else queries[0]
+def _forms(word: str) -> list[str]:
+    return [word] if word.isascii() else [word, word.replace("i", "ı")]
 
 
 def latest_search(clock: Clock) -> JSON:

@@ -22,6 +22,10 @@ STATED_PRECISION = (
 # Of one bucket of a facet: the memory of an aggregation grows with the number of buckets.
 FACET_PRECISION = 3_000
 COMPOSITE_PAGE = 10_000
+# Matches up to which a collapsed search counts the copies of its results itself. Four in five
+# ordinary words have fewer among 100,000 articles, and a common word pays little for the attempt.
+COUNTED_MATCHES = 500
+_COPIES = "esdedup copies"
 _LINK_FIELDS = ("dedup.group", "dedup.story", "dedup.role")
 GROUPED: JSON = {"exists": {"field": "dedup.group"}}
 UNGROUPED: JSON = {"bool": {"must_not": [GROUPED]}}
@@ -284,6 +288,34 @@ def pairs_page(body: JSON, fields: Mapping[str, str], after: JSON | None) -> JSO
         "track_total_hits": False,
         "aggs": {"pairs": {"composite": composite}},
     }
+
+
+def with_copies(body: JSON, by: By) -> JSON:
+    """A collapsed search that also counts the matching articles of each group, if few match.
+
+    The sampler bounds what is counted: a table of all groups of a common word takes longer than the
+    search. A search by the caller's own aggregations or by a filter behind them is left as it is.
+    """
+    if {"aggs", "aggregations", "post_filter", "min_score", "rescore"} & set(body):
+        return body
+    terms = {"field": f"dedup.{by}", "size": COUNTED_MATCHES, "min_doc_count": 2}
+    groups = {"terms": {**terms, "execution_hint": "map"}}
+    sampled = {"sampler": {"shard_size": COUNTED_MATCHES}, "aggs": {"groups": groups}}
+    return {**body, "aggs": {_COPIES: sampled}}
+
+
+def take_copies(answer: JSON) -> dict[str, int] | None:
+    """Remove the counts of `with_copies` from an answer; None if it has none, or not all matches.
+
+    A group that is missing in the counts has one matching article.
+    """
+    sampled = answer.get("aggregations", {}).get(_COPIES)
+    if sampled is None:
+        return None
+    del answer["aggregations"]
+    if sampled["doc_count"] >= COUNTED_MATCHES:
+        return None
+    return {bucket["key"]: bucket["doc_count"] - 1 for bucket in sampled["groups"]["buckets"]}
 
 
 def copies_count(body: JSON, groups: Sequence[str], by: By) -> JSON:
