@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from esdedup.clustering.outcomes import Outcome
     from esdedup.stores import Record, Store
 
-# The kinds made here; event and reuse watches write lines of their own.
-STORY, UPDATE = "story", "update"
-
 
 @dataclass(slots=True)
 class Delivery:
@@ -110,13 +107,10 @@ def _of_records(records: Iterable[Record]) -> Iterator[Notification]:
         decision, document = record.decision, record.document
         if decision.role not in ("original", "update"):
             continue  # meanwhile a copy of something earlier
-        kind = STORY if decision.role == "original" else UPDATE
-        about = {
-            **Mention.of(document).to_json(),
-            "group": decision.group,
-            "story": decision.story,
-        }
-        if kind == UPDATE:
+        kind = "story" if decision.role == "original" else "update"
+        about = Mention.of(document).to_json()
+        about |= {"group": decision.group, "story": decision.story}
+        if kind == "update":
             about["updates"] = decision.link.parent
             about["reason"] = decision.reason
             numbers = decision.evidence[0].numbers if decision.evidence else ()
@@ -154,9 +148,8 @@ class NdjsonSink:
     def reported_ids(self) -> Iterator[str]:
         """Ids of the notifications in the file; lines of others are ignored."""
         if self._path is not None:
-            yield from (
-                str(n["notification"]) for n in read_lines(self._path) if "notification" in n
-            )
+            lines = read_lines(self._path)
+            yield from (str(line["notification"]) for line in lines if "notification" in line)
 
     def close(self) -> Delivery:
         return self._delivery

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Argument, Option
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, stop
 from esdedup.cli.indexing import print_failures
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -48,11 +48,9 @@ def _print_quarantine(out: Screen, failures: Sequence[Failure]) -> None:
 
 
 def delete(
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Articles to delete.")],
+    ids: list[str] = Argument(..., metavar="ID", help="Articles to delete."),
     store: StoreUrl = DEFAULT_STORE,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what would happen; write nothing.")
-    ] = False,
+    dry_run: bool = Option(False, "--dry-run", help="Report what would happen; write nothing."),
     json_: AsJson = False,
 ) -> None:
     """Delete articles; if an original is deleted, the next of its group becomes the original.
@@ -63,8 +61,10 @@ def delete(
         report = _delete(deduplicator, ids, dry_run=dry_run)
     show(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
     if report.missing:
-        say(f"not in {shown_store(store)}: {', '.join(plain(id_) for id_ in report.missing)}")
-        raise stop(ExitCode.FOUND)
+        raise stop(
+            ExitCode.FOUND,
+            f"not in {shown_store(store)}: {', '.join(plain(id_) for id_ in report.missing)}",
+        )
 
 
 def stats(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
@@ -122,9 +122,9 @@ def show_settings(
 
 def doctor(
     store: StoreUrl = DEFAULT_STORE,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Repair groups, links and signatures, then check again.")
-    ] = False,
+    fix: bool = Option(
+        False, "--fix", help="Repair groups, links and signatures, then check again."
+    ),
     json_: AsJson = False,
 ) -> None:
     """Check the store and the installation.
@@ -133,7 +133,12 @@ def doctor(
     """
     from esdedup.cli.doctor import checks
 
-    done = _repair(store) if fix else []
+    done: list[str] = []
+    if fix:
+        from esdedup.maintenance.repair import repair
+
+        with open_to_change(store) as deduplicator:
+            done = repair(deduplicator)
     found = checks(store, required=store != DEFAULT_STORE)
     problems = [check for check in found if not check.ok]
     if json_:
@@ -145,13 +150,6 @@ def doctor(
         _print_checks(found)
     if problems:
         raise stop(ExitCode.FOUND)
-
-
-def _repair(store: str) -> list[str]:
-    from esdedup.maintenance.repair import repair
-
-    with open_to_change(store) as deduplicator:
-        return repair(deduplicator)
 
 
 def _value(value: Any) -> str:

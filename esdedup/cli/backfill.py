@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.cluster import CLUSTER_SCHEMES
 from esdedup.cli.daemons import date_of, repeat_until_stopped
-from esdedup.cli.exit_codes import ExitCode, say, say_when_interrupted, stop
+from esdedup.cli.exit_codes import ExitCode, refuse, say, say_when_interrupted, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -60,36 +61,24 @@ Until = Annotated[
 
 
 def backfill(
-    url: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INDEX|URL]", help="The store, or an index on the cluster in --store."
-        ),
-    ] = None,
+    url: str | None = Argument(
+        None, metavar="[INDEX|URL]", help="The store, or an index on the cluster in --store."
+    ),
     store: StoreUrl = DEFAULT_STORE,
     field: FieldNames = None,
-    slice_: Annotated[
-        str,
-        typer.Option("--slice", metavar="I/N", help="Only the I-th of N parts, for N machines."),
-    ] = "1/1",
+    slice_: str = Option(
+        "1/1", "--slice", metavar="I/N", help="Only the I-th of N parts, for N machines."
+    ),
     since: Since = None,
     until: Until = None,
-    throttle: Annotated[
-        float, typer.Option(metavar="N", min=0, help="At most N articles a second.")
-    ] = 0.0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count, read a sample, write nothing.")
-    ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Sign again what is signed already.")
-    ] = False,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            metavar="METHOD",
-            help="Add this method: add its keys to signed articles, then reconcile all links.",
-        ),
-    ] = None,
+    throttle: float = Option(0.0, metavar="N", min=0, help="At most N articles a second."),
+    dry_run: bool = Option(False, "--dry-run", help="Count, read a sample, write nothing."),
+    restart: bool = Option(False, "--restart", help="Sign again what is signed already."),
+    only: str | None = Option(
+        None,
+        metavar="METHOD",
+        help="Add this method: add its keys to signed articles, then reconcile all links.",
+    ),
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
@@ -106,9 +95,9 @@ def backfill(
 
     store = _store_url(url, store)
     if only is not None and (slice_ != "1/1" or since is not None or until is not None):
-        raise typer.BadParameter(
+        raise refuse(
+            "--only",
             "a method is on for all articles or for none: leave --slice, --since and --until out",
-            param_hint="--only",
         )
     plan = BackfillPlan(
         fields=assignments(field, "--field"),
@@ -212,7 +201,7 @@ def _slice(text: str) -> Part:
 
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise typer.BadParameter(f"{text!r} is not of the form 2/8", param_hint="--slice")
+        raise refuse("--slice", f"{text!r} is not of the form 2/8")
     return Part(int(found[1]), int(found[2]))
 
 
@@ -263,18 +252,15 @@ def _say_failures(progress: Progress) -> None:
 
 def sweep(
     store: StoreUrl = DEFAULT_STORE,
-    since: Annotated[
-        str,
-        typer.Option(
-            metavar="SPAN|DATE",
-            help="Reconcile links written since then: 90m, 1h, 7d, 2024-03-01.",
-        ),
-    ] = "1h",
+    since: str = Option(
+        "1h",
+        metavar="SPAN|DATE",
+        help="Reconcile links written since then: 90m, 1h, 7d, 2024-03-01.",
+    ),
     field: FieldNames = None,
-    watch: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0.1, help="Repeat with this pause until stopped."),
-    ] = None,
+    watch: float | None = Option(
+        None, metavar="SECONDS", min=0.1, help="Repeat with this pause until stopped."
+    ),
     json_: AsJson = False,
 ) -> None:
     """Sign articles that other programs wrote; reconcile what a crash left incomplete.

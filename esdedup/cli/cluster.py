@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
@@ -40,12 +41,11 @@ TemplatePart = Literal["component", "index", "mapping", "elasticsearch-role", "o
 def install(
     store: StoreUrl = DEFAULT_STORE,
     name: TemplateName = "esdedup",
-    mapping_only: Annotated[
-        bool,
-        typer.Option(
-            "--mapping-only", help="Only add our fields to the index that is there; no templates."
-        ),
-    ] = False,
+    mapping_only: bool = Option(
+        False,
+        "--mapping-only",
+        help="Only add our fields to the index that is there; no templates.",
+    ),
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
@@ -77,9 +77,9 @@ def install(
 
 
 def show(
-    part: Annotated[
-        TemplatePart, typer.Argument(metavar="PART", help="What to print.", show_default=True)
-    ] = "component",
+    part: TemplatePart = Argument(
+        "component", metavar="PART", help="What to print.", show_default=True
+    ),
     store: StoreUrl = DEFAULT_STORE,
     name: TemplateName = "esdedup",
     preset: Preset = None,
@@ -145,7 +145,7 @@ def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
 
 
 def alias(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the alias: news-unique.")],
+    name: str = Argument(..., metavar="NAME", help="Name of the alias: news-unique."),
     store: StoreUrl = DEFAULT_STORE,
     by: FoldBy = "group",
     remove: Remove = False,
@@ -168,22 +168,15 @@ def alias(
 
 
 def pipeline(
-    kind: Annotated[
-        Literal["filter", "collapse"],
-        typer.Argument(metavar="KIND", help="filter (right totals and pages), or collapse."),
-    ] = "filter",
-    name: Annotated[str, typer.Option(help="Name of the pipeline.")] = "esdedup",
+    kind: Literal["filter", "collapse"] = Argument(
+        "filter", metavar="KIND", help="filter (right totals and pages), or collapse."
+    ),
+    name: str = Option("esdedup", help="Name of the pipeline."),
     store: StoreUrl = DEFAULT_STORE,
     by: FoldBy = "group",
-    default: Annotated[
-        bool, typer.Option("--default", help="Searches of the index take it by themselves.")
-    ] = False,
-    field: Annotated[
-        str, typer.Option(help="What collapse folds by; see docs/searching.md.")
-    ] = "dedup.group",
-    factor: Annotated[
-        float, typer.Option(min=1, help="How many times as many hits collapse sees.")
-    ] = 3.0,
+    default: bool = Option(False, "--default", help="Searches of the index take it by themselves."),
+    field: str = Option("dedup.group", help="What collapse folds by; see docs/searching.md."),
+    factor: float = Option(3.0, min=1, help="How many times as many hits collapse sees."),
     remove: Remove = False,
     dry_run: DryRun = False,
 ) -> None:

@@ -11,9 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import ParamSpec
 
-import typer
-
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, refuse, say, stop
 from esdedup.errors import StoreMissing, StoreUnavailable
 
 P = ParamSpec("P")
@@ -39,9 +37,8 @@ def date_of(text: str | None, option: str) -> datetime | None:
         return datetime.now(UTC) - span
     found = parse_date(text)
     if found is None:
-        raise typer.BadParameter(
-            f"{text!r} is no date; write 2024-03-01, 2024-03-01T12:00 or 90m, 1h, 7d",
-            param_hint=option,
+        raise refuse(
+            option, f"{text!r} is no date; write 2024-03-01, 2024-03-01T12:00 or 90m, 1h, 7d"
         )
     return found
 
@@ -56,8 +53,7 @@ def repeat_until_stopped(look: Callable[[Callable[[], bool]], None], every: floa
         if every is None:
             look(stopped.is_set)
             if stopped.is_set():
-                say("stopped; run the same command again to go on")
-                raise stop(ExitCode.INTERRUPTED)
+                raise stop(ExitCode.INTERRUPTED, "stopped; run the same command again to go on")
             return
         patience = Patience()
         while not stopped.is_set():

@@ -8,9 +8,9 @@ import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Option
 
 from esdedup.cli.indexing import Tally, print_failures
 from esdedup.cli.output import (
@@ -38,7 +38,7 @@ _COLUMNS = {"story": 36, "source": 19, "overlap": 0, "evidence": 30}
 
 
 def demo(
-    query: Annotated[str, typer.Option(help="What to search for at the end.")] = QUERY,
+    query: str = Option(QUERY, help="What to search for at the end."),
 ) -> None:
     """Index the sample pages and show their stories.
 

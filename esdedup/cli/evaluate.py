@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from esdedup.cli.options import (
     Arrivals,
@@ -65,74 +65,55 @@ _WIDTH_OF_FILES = 160
 
 
 def evaluate(
-    sets: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SET",
-            help="A folder with docs.jsonl[.gz] or html.tar.gz, and clusters.csv or pairs.csv.",
-        ),
-    ],
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="A preset, a method (sketch, lengths, …) or a baseline (exact, simhash-3, "
-            "datasketch-0.5, …); several with commas or repeated; `all`.",
-        ),
-    ] = None,
+    sets: list[Path] = Argument(
+        ...,
+        metavar="SET",
+        help="A folder with docs.jsonl[.gz] or html.tar.gz, and clusters.csv or pairs.csv.",
+    ),
+    methods: list[str] | None = Option(
+        None,
+        "--method",
+        metavar="NAME",
+        help="A preset, a method (sketch, lengths, …) or a baseline (exact, simhash-3, "
+        "datasketch-0.5, …); several with commas or repeated; `all`.",
+    ),
     preset: Preset = None,
     settings_file: SettingsFile = None,
     values: SetValues = None,
     source: SetSource = None,
-    protocol: Annotated[
-        Literal["online", "pairs", "clusters"] | None,
-        typer.Option(
-            metavar="NAME", help="online (where there are clusters), pairs (else) or clusters."
-        ),
-    ] = None,
-    order: Annotated[
-        Arrivals,
-        typer.Option(metavar="NAME", help="original-first, depth-first, random or time."),
-    ] = "original-first",
-    seeds: Annotated[int, typer.Option(min=1, help="Runs with different random orders.")] = 1,
-    labels: Annotated[
-        Literal["copies", "events"],
-        typer.Option(
-            metavar="copies|events",
-            help="What a cluster is; of an event no two articles are copies, so every link is a "
-            "false positive.",
-        ),
-    ] = "copies",
-    store: Annotated[
-        str, typer.Option(metavar="URL", help="An empty store to run in.")
-    ] = "sqlite://:memory:",
-    number_check: Annotated[
-        bool,
-        typer.Option(
-            "--number-check/--no-number-check",
-            help="Off: no link is called an update, as in the paper.",
-        ),
-    ] = True,
-    statistics: Annotated[
-        bool,
-        typer.Option("--stats", help="Intervals by bootstrap, and tests between methods."),
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write one HTML page with plots and every error."),
-    ] = None,
-    disagreements: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="A B", help="List the pairs that only one of two methods reports."),
-    ] = None,
-    judged: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="That listing (--json) with is_duplicate filled in: score both methods by it.",
-        ),
-    ] = None,
+    protocol: Literal["online", "pairs", "clusters"] | None = Option(
+        None, metavar="NAME", help="online (where there are clusters), pairs (else) or clusters."
+    ),
+    order: Arrivals = Option(
+        "original-first", metavar="NAME", help="original-first, depth-first, random or time."
+    ),
+    seeds: int = Option(1, min=1, help="Runs with different random orders."),
+    labels: Literal["copies", "events"] = Option(
+        "copies",
+        metavar="copies|events",
+        help="What a cluster is; of an event no two articles are copies, so every link is a "
+        "false positive.",
+    ),
+    store: str = Option("sqlite://:memory:", metavar="URL", help="An empty store to run in."),
+    number_check: bool = Option(
+        True,
+        "--number-check/--no-number-check",
+        help="Off: no link is called an update, as in the paper.",
+    ),
+    statistics: bool = Option(
+        False, "--stats", help="Intervals by bootstrap, and tests between methods."
+    ),
+    report: Path | None = Option(
+        None, metavar="FILE", help="Write one HTML page with plots and every error."
+    ),
+    disagreements: tuple[str, str] | None = Option(
+        None, metavar="A B", help="List the pairs that only one of two methods reports."
+    ),
+    judged: Path | None = Option(
+        None,
+        metavar="FILE",
+        help="That listing (--json) with is_duplicate filled in: score both methods by it.",
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Score methods on labelled sets: one document at a time (paper 000, 3.2), pairs or clusters.

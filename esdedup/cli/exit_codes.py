@@ -39,9 +39,16 @@ MEANINGS = {
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {text}" for code, text in MEANINGS.items())
 
 
-def stop(code: ExitCode) -> typer.Exit:
-    """To be raised: `raise stop(ExitCode.FOUND)`."""
+def stop(code: ExitCode, reason: str = "") -> typer.Exit:
+    """Print the reason, if there is one to print; to be raised: `raise stop(ExitCode.FOUND)`."""
+    if reason:
+        say(reason)
     return typer.Exit(int(code))
+
+
+def refuse(option: str, reason: str) -> typer.BadParameter:
+    """To be raised: an option, or a combination of options, that cannot be used."""
+    return typer.BadParameter(reason, param_hint=option)
 
 
 def say(message: str) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Argument, Option
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -54,22 +54,18 @@ _KEPT = 8
 
 
 def explain(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an article.")],
-    other: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="ID2",
-            help="Another id; default: the article it is linked to, or the best candidate.",
-        ),
-    ] = None,
+    id_: str = Argument(..., metavar="ID", help="The id of an article."),
+    other: str | None = Argument(
+        None,
+        metavar="ID2",
+        help="Another id; default: the article it is linked to, or the best candidate.",
+    ),
     store: StoreUrl = DEFAULT_STORE,
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
-    full: Annotated[bool, typer.Option("--full", help="Do not shorten equal passages.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")
-    ] = None,
+    full: bool = Option(False, "--full", help="Do not shorten equal passages."),
+    html: Path | None = Option(None, metavar="FILE", help="Write a self-contained HTML page."),
     json_: AsJson = False,
 ) -> None:
     """Explain why two articles are, or are not, one story.
@@ -97,11 +93,11 @@ def _nearest(record: Record) -> str:
     """What the article was compared with, best first; without any, there is nothing to explain."""
     if record.decision.evidence:
         return record.decision.evidence[0].other
-    say(
+    raise stop(
+        ExitCode.FOUND,
         f"{plain(record.document.id)} is {record.decision.role}: no other article shares enough "
-        "keys with it; name a second id to compare it with"
+        "keys with it; name a second id to compare it with",
     )
-    raise stop(ExitCode.FOUND)
 
 
 def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from esdedup.cli.daemons import repeat_until_stopped
-from esdedup.cli.exit_codes import say
+from esdedup.cli.exit_codes import refuse, say
 from esdedup.cli.options import open_existing
 from esdedup.cli.output import count
 
@@ -69,11 +69,9 @@ OutputFile = Annotated[
 def check_notify(name: str | None, since: str | None, *, as_json: bool) -> None:
     """Refuse combinations of options that make no sense, before anything is opened."""
     if name == "-" and as_json:
-        raise typer.BadParameter(
-            "--json has standard output for itself; name a file", param_hint="--notify"
-        )
+        raise refuse("--notify", "--json has standard output for itself; name a file")
     if since is not None and name is None:
-        raise typer.BadParameter("say where to with --notify", param_hint="--notify-since")
+        raise refuse("--notify-since", "say where to with --notify")
 
 
 @contextmanager

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import AsJson, Strict, open_existing
@@ -23,33 +24,22 @@ KeepRule = Literal["first", "earliest", "source", "longest"]
 
 
 def fold(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="The list: NDJSON, a JSON array, or a search response."
-        ),
-    ] = None,
-    keep: Annotated[KeepRule, typer.Option(help="Which item of a story stays.")] = "first",
+    file: Path | None = Argument(
+        None, metavar="[FILE]", help="The list: NDJSON, a JSON array, or a search response."
+    ),
+    keep: KeepRule = Option("first", help="Which item of a story stays."),
     sources: SourcesFile = None,
-    by: Annotated[
-        By, typer.Option(help="Fold copies only (group), or updates too (story).")
-    ] = "group",
-    known: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="A store to look the items up in, by id, URL or text."),
-    ] = None,
+    by: By = Option("group", help="Fold copies only (group), or updates too (story)."),
+    known: str | None = Option(
+        None, metavar="URL", help="A store to look the items up in, by id, URL or text."
+    ),
     window: Window = None,
-    folded: Annotated[
-        bool,
-        typer.Option(
-            "--folded", help="Print the folded items instead, with the item and the rule."
-        ),
-    ] = False,
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Decide and print item by item.")
-    ] = False,
+    folded: bool = Option(
+        False, "--folded", help="Print the folded items instead, with the item and the rule."
+    ),
+    stream: bool = Option(False, "--stream", help="Decide and print item by item."),
     json_: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No summary.")] = False,
+    quiet: bool = Option(False, "--quiet", help="No summary."),
     strict: Strict = False,
 ) -> None:
     """Fold any list of results; items that are kept are printed unchanged, in order.

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, refuse, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -66,9 +67,7 @@ _LIST = "list"
 
 
 def list_groups(
-    id_: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Any article of the group to show.")
-    ] = None,
+    id_: str | None = Argument(None, metavar="ID", help="Any article of the group to show."),
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 20,
     json_: AsJson = False,
@@ -120,7 +119,7 @@ def split(
 
 
 def pin(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an article.")],
+    id_: str = Argument(..., metavar="ID", help="The id of an article."),
     store: StoreUrl = DEFAULT_STORE,
     by: SaidBy = "",
     note: Note = "",
@@ -138,16 +137,14 @@ def forget(ids: Ids, store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> 
 
     done = _curate(forget_constraints, ids, store, json_, mark="forgotten")
     if not done.corrections:
-        say(
-            f"there is no constraint on {' and '.join(map(plain, ids))}; `groups export` lists them"
+        raise stop(
+            ExitCode.FOUND,
+            f"there is no constraint on {' and '.join(map(plain, ids))}; `groups export` lists all",
         )
-        raise stop(ExitCode.FOUND)
 
 
 def export(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Only constraints on these.")
-    ] = None,
+    ids: list[str] | None = Argument(None, metavar="ID", help="Only constraints on these."),
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Print the constraints as NDJSON for `groups import`."""
@@ -157,14 +154,11 @@ def export(
 
 
 def import_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="NDJSON of `groups export`; - reads a pipe.")
-    ],
+    file: str = Argument(..., metavar="FILE", help="NDJSON of `groups export`; - reads a pipe."),
     store: StoreUrl = DEFAULT_STORE,
-    ahead: Annotated[
-        bool,
-        typer.Option("--ahead", help="Also of articles that the store does not have yet."),
-    ] = False,
+    ahead: bool = Option(
+        False, "--ahead", help="Also of articles that the store does not have yet."
+    ),
     json_: AsJson = False,
 ) -> None:
     """Import exported constraints; an invalid line is named, and the others are applied."""
@@ -179,18 +173,14 @@ def import_(
 
 
 def reroot(
-    keep: Annotated[CanonicalRule, typer.Option(help="Which article of a group is its original.")],
-    sources: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="For --keep ranking: sources in the order they are preferred, one a line.",
-        ),
-    ] = None,
+    keep: CanonicalRule = Option(..., help="Which article of a group is its original."),
+    sources: Path | None = Option(
+        None,
+        metavar="FILE",
+        help="For --keep ranking: sources in the order they are preferred, one a line.",
+    ),
     store: StoreUrl = DEFAULT_STORE,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what would change; write nothing.")
-    ] = False,
+    dry_run: bool = Option(False, "--dry-run", help="Report what would change; write nothing."),
     json_: AsJson = False,
 ) -> None:
     """Change the canonical rule: every group gets the original that the rule gives it.
@@ -200,9 +190,7 @@ def reroot(
     from esdedup.maintenance import change_canonical_rule as rerooting
 
     if (keep == "ranking") != (sources is not None):
-        raise typer.BadParameter(
-            "--keep ranking and --sources FILE go together", param_hint="--sources"
-        )
+        raise refuse("--sources", "--keep ranking and --sources FILE go together")
     check_exists(store)
     with open_deduplicator(store, mode="read" if dry_run else "write") as deduplicator:
         chosen = _with_rule(deduplicator.settings, keep, sources)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.daemons import date_of
 from esdedup.cli.exit_codes import ExitCode, say_when_interrupted, stop
@@ -82,17 +83,12 @@ def index(
     settings: SettingsFile = None,
     set_: SetValues = None,
     field: FieldNames = None,
-    workers: Annotated[
-        int,
-        typer.Option(min=0, help="Worker processes; 0: one per core if the input is HTML."),
-    ] = 0,
-    on_duplicate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="link|drop",
-            help="Store duplicates linked to their original, or count and drop them.",
-        ),
-    ] = None,
+    workers: int = Option(0, min=0, help="Worker processes; 0: one per core if the input is HTML."),
+    on_duplicate: str | None = Option(
+        None,
+        metavar="link|drop",
+        help="Store duplicates linked to their original, or count and drop them.",
+    ),
     notify: Notify = None,
     notify_since: NotifySince = None,
     undelivered: Undelivered = UNDELIVERED,
@@ -128,12 +124,9 @@ def index(
 
 
 def check(
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="A file as for `index`; - reads a page, a text or (ND)JSON."
-        ),
-    ],
+    path: str = Argument(
+        ..., metavar="FILE", help="A file as for `index`; - reads a page, a text or (ND)JSON."
+    ),
     store: StoreUrl = DEFAULT_STORE,
     preset: Preset = None,
     settings: SettingsFile = None,

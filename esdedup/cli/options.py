@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from esdedup.cli.exit_codes import refuse
+
 if TYPE_CHECKING:
     from esdedup.clustering.deduplicator import Deduplicator
     from esdedup.settings import Settings
@@ -67,7 +69,7 @@ def assignments(given: list[str] | None, option: str) -> dict[str, str]:
     for pair in given or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise typer.BadParameter(f"{pair!r} is not of the form name=value", param_hint=option)
+            raise refuse(option, f"{pair!r} is not of the form name=value")
         pairs[name.strip()] = value.strip()
     return pairs
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-import typer
+from typer import Option
 
 from esdedup.cli.daemons import date_of
 from esdedup.cli.exit_codes import say_when_interrupted
@@ -19,23 +19,19 @@ ExpireBy = Literal["story", "group", "article"]
 
 
 def expire(
-    older_than: Annotated[str, typer.Option(metavar="SPAN", help="90d, 12w, or a date.")],
+    older_than: str = Option(..., metavar="SPAN", help="90d, 12w, or a date."),
     store: StoreUrl = DEFAULT_STORE,
-    by: Annotated[
-        ExpireBy,
-        typer.Option(
-            help="Whole stories or groups, once their youngest article is that old; or each "
-            "article by itself, and the next of its group takes its place."
-        ),
-    ] = "story",
-    keys_only: Annotated[
-        bool,
-        typer.Option(
-            "--keys-only",
-            help="Delete only keys: articles and groups stay, but no further copies are found.",
-        ),
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    by: ExpireBy = Option(
+        "story",
+        help="Whole stories or groups, once their youngest article is that old; or each "
+        "article by itself, and the next of its group takes its place.",
+    ),
+    keys_only: bool = Option(
+        False,
+        "--keys-only",
+        help="Delete only keys: articles and groups stay, but no further copies are found.",
+    ),
+    dry_run: bool = Option(False, "--dry-run", help="Only count."),
     json_: AsJson = False,
 ) -> None:
     """Delete old articles, or only their keys, without breaking groups.

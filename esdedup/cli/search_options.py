@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from esdedup.cli.daemons import date_of, parse_span
+from esdedup.cli.exit_codes import refuse
 from esdedup.cli.options import assignments
 
 if TYPE_CHECKING:
@@ -42,15 +43,14 @@ def query_of(
 
     if body is not None:
         if words is not None or filters or sort or since or until:
-            raise typer.BadParameter(
-                "the body says what to look for; leave words, filters, dates and sort out",
-                param_hint="--body",
+            raise refuse(
+                "--body", "the body says what to look for; leave words, filters, dates and sort out"
             )
         try:
             text = typer.get_text_stream("stdin").read() if str(body) == "-" else body.read_text()
             found: dict[str, Any] = parse_json(text)
         except (OSError, ValueError) as error:
-            raise typer.BadParameter(f"{body}: {error}", param_hint="--body") from error
+            raise refuse("--body", f"{body}: {error}") from error
         return found
     if words is None and not filters and not since and not until:
         raise typer.BadParameter("say what to look for: words, --filter, --since or --body")
@@ -79,7 +79,7 @@ def ranking(file: Path | None) -> tuple[str, ...]:
     try:
         names = read_ranking(file.read_text("utf-8").splitlines())
     except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"{file}: {error}", param_hint="--sources") from error
+        raise refuse("--sources", f"{file}: {error}") from error
     if not names:
-        raise typer.BadParameter(f"{file} names no source", param_hint="--sources")
+        raise refuse("--sources", f"{file} names no source")
     return names

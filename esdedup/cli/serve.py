@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.daemons import date_of
 from esdedup.cli.exit_codes import say
@@ -34,29 +35,25 @@ _KEYS = Path("esdedup-keys.json")
 
 def serve(
     store: StoreUrl = DEFAULT_STORE,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8765,
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="ESDEDUP_KEYS",
-            metavar="FILE",
-            help="File of API keys (`esdedup keys add`); required unless the host is local.",
-        ),
-    ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all writes.")] = False,
+    host: str = Option("127.0.0.1", help="Address to listen at."),
+    port: int = Option(8765, min=0, max=65535, help="0: any free one."),
+    keys: Path | None = Option(
+        None,
+        envvar="ESDEDUP_KEYS",
+        metavar="FILE",
+        help="File of API keys (`esdedup keys add`); required unless the host is local.",
+    ),
+    read_only: bool = Option(False, "--read-only", help="Refuse all writes."),
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
-    body_megabytes: Annotated[
-        int, typer.Option(min=1, help="Larger bodies, or lines, are refused.")
-    ] = 16,
-    body_seconds: Annotated[float, typer.Option(min=0.1, help="Slower bodies are refused.")] = 30.0,
-    queue: Annotated[int, typer.Option(min=1, help="Writes under way at once; more get 429.")] = 64,
-    readers: Annotated[int, typer.Option(min=1, help="Concurrent reads.")] = 4,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes for HTML pages.")] = 2,
-    grace: Annotated[float, typer.Option(min=1, help="Seconds to finish in after SIGTERM.")] = 60.0,
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option()] = "info",
+    body_megabytes: int = Option(16, min=1, help="Larger bodies, or lines, are refused."),
+    body_seconds: float = Option(30.0, min=0.1, help="Slower bodies are refused."),
+    queue: int = Option(64, min=1, help="Writes under way at once; more get 429."),
+    readers: int = Option(4, min=1, help="Concurrent reads."),
+    workers: int = Option(2, min=1, help="Worker processes for HTML pages."),
+    grace: float = Option(60.0, min=1, help="Seconds to finish in after SIGTERM."),
+    log_level: Literal["debug", "info", "warning", "error"] = Option("info"),
 ) -> None:
     """Serve the store over HTTP, with a web page.
 
@@ -114,11 +111,9 @@ def _run(config: ServiceConfig, host: str, port: int, grace: float, level: str) 
 
 
 def add(
-    name: Annotated[str, typer.Argument(help="Whose it is: crawler, portal, grafana.")],
-    scope: Annotated[Literal["read", "write", "admin"], typer.Option()] = "read",
-    expires: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Not valid from then on.")
-    ] = None,
+    name: str = Argument(..., help="Whose it is: crawler, portal, grafana."),
+    scope: Literal["read", "write", "admin"] = Option("read"),
+    expires: str | None = Option(None, metavar="DATE", help="Not valid from then on."),
     keys: KeysFile = _KEYS,
 ) -> None:
     """Create a key; it is printed once and stored as a digest."""
@@ -143,7 +138,7 @@ def list_(keys: KeysFile = _KEYS, json_: AsJson = False) -> None:
 
 
 def revoke(
-    name: Annotated[str, typer.Argument(help="As `esdedup keys list` shows it.")],
+    name: str = Argument(..., help="As `esdedup keys list` shows it."),
     keys: KeysFile = _KEYS,
 ) -> None:
     """Revoke a key; a running service notices."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.daemons import date_of
 from esdedup.cli.exit_codes import ExitCode, say, stop
@@ -77,22 +78,18 @@ SetOwn = Annotated[
 
 
 def similar(
-    what: Annotated[
-        str, typer.Argument(metavar="ID|FILE", help="The id of an article, or a file as for index.")
-    ],
+    what: str = Argument(
+        ..., metavar="ID|FILE", help="The id of an article, or a file as for index."
+    ),
     store: StoreUrl = DEFAULT_STORE,
-    size: Annotated[int, typer.Option("--size", "-n", min=1, max=100, help="How many.")] = 10,
-    days: Annotated[
-        float | None,
-        typer.Option(min=0, help="Only articles within this many days before or after."),
-    ] = None,
-    by: Annotated[
-        Literal["evidence", "simhash"] | None,
-        typer.Option(help="Rank by all stored evidence, or by simhash alone."),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show shared words and entities.")
-    ] = False,
+    size: int = Option(10, "--size", "-n", min=1, max=100, help="How many."),
+    days: float | None = Option(
+        None, min=0, help="Only articles within this many days before or after."
+    ),
+    by: Literal["evidence", "simhash"] | None = Option(
+        None, help="Rank by all stored evidence, or by simhash alone."
+    ),
+    explain: bool = Option(False, "--explain", help="Show shared words and entities."),
     set_: SetOwn = None,
     field: FieldNames = None,
     json_: AsJson = False,
@@ -198,9 +195,7 @@ def events(
     store: StoreUrl = DEFAULT_STORE,
     since: Since = None,
     time: Time = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Report events as articles arrive, as NDJSON.")
-    ] = False,
+    watch: bool = Option(False, "--watch", help="Report events as articles arrive, as NDJSON."),
     once: Once = False,
     every: Every = 10.0,
     checkpoint: CheckpointFile = Path("esdedup-events.db"),
@@ -211,29 +206,35 @@ def events(
     """Show breaking events: many stories about one thing within a few hours."""
     if ctx.invoked_subcommand is not None:
         return
+    start = date_of(since, "--since")
     if watch:
-        _watch(store, since, time, checkpoint, output, None if once else every, set_)
+        from esdedup.alerts.event_watch import EventWatch
+
+        name = f"events of {shown_store(store)}"
+        with open_watch_files(checkpoint, name, output) as (recorded, sink):
+            with open_existing(store) as opened:
+                chosen = _own_settings(opened, store, set_, {"event_time": time})
+                running = EventWatch(opened, recorded, sink, settings=chosen, since=start)
+            run_watch(running, store, None if once else every)
         return
-    from esdedup.stories.events.history import find_events as found_in
+    from esdedup.stories.events.history import find_events
     from esdedup.stories.events.report import report
 
     with open_existing(store) as opened:
         chosen = _own_settings(opened, store, set_, {"event_time": time})
-        found = found_in(opened, since=date_of(since, "--since"), settings=chosen)
+        found = find_events(opened, since=start, settings=chosen)
         for event in found:
             show(report(event, opened), _print_event, as_json=json_)
     if not found:
-        say(
+        raise stop(
+            ExitCode.FOUND,
             f"no event: nothing that more than {chosen.event_items} {chosen.event_count} report "
-            f"within {chosen.event_window:g} hours"
+            f"within {chosen.event_window:g} hours",
         )
-        raise stop(ExitCode.FOUND)
 
 
 def show_event(
-    id_: Annotated[
-        str, typer.Argument(metavar="ID", help="The id of an event, or of an article in it.")
-    ],
+    id_: str = Argument(..., metavar="ID", help="The id of an event, or of an article in it."),
     store: StoreUrl = DEFAULT_STORE,
     since: Since = None,
     time: Time = None,
@@ -241,26 +242,22 @@ def show_event(
     json_: AsJson = False,
 ) -> None:
     """Show the special report of an event: all of its articles, by sub-story."""
-    from esdedup.stories.events.history import find_events as found_in
+    from esdedup.stories.events.history import find_events
     from esdedup.stories.events.report import report
 
     with open_existing(store) as opened:
         chosen = _own_settings(opened, store, set_, {"event_time": time})
-        found = found_in(opened, since=date_of(since, "--since"), settings=chosen)
-        event = _event(found, id_)
+        found = find_events(opened, since=date_of(since, "--since"), settings=chosen)
+        with_article = (event for event in found if id_ in event.members)
+        event = next((event for event in found if event.id == id_), next(with_article, None))
         if event is None:
-            say(
+            raise stop(
+                ExitCode.FOUND,
                 f"there is no event {plain(id_)} in {shown_store(store)}, nor one with such an "
-                "article; `esdedup events` lists them, --since looks further back"
+                "article; `esdedup events` lists them, --since looks further back",
             )
-            raise stop(ExitCode.FOUND)
         found_report = report(event, opened, stories=True)
     show(found_report, _print_report, as_json=json_)
-
-
-def _event(found: Sequence[Event], id_: str) -> Event | None:
-    by_id = next((event for event in found if event.id == id_), None)
-    return by_id or next((event for event in found if id_ in event.members), None)
 
 
 def _print_event(out: Screen, report: Report) -> None:
@@ -308,30 +305,11 @@ def _print_report(out: Screen, report: Report) -> None:
             out.print(f"      {byline(telling.document)}{copies} · {plain(telling.document.id)}")
 
 
-def _watch(
-    store: str,
-    since: str | None,
-    time: str | None,
-    checkpoint: Path,
-    output: Path | None,
-    every: float | None,
-    set_: list[str] | None,
-) -> None:
-    from esdedup.alerts.event_watch import EventWatch
-
-    with open_watch_files(checkpoint, f"events of {shown_store(store)}", output) as (kept, sink):
-        with open_existing(store) as opened:
-            settings = _own_settings(opened, store, set_, {"event_time": time})
-            start = date_of(since, "--since")
-            watch = EventWatch(opened, kept, sink, settings=settings, since=start)
-        run_watch(watch, store, every)
-
-
 # --- story -------------------------------------------------------------------------------------
 
 
 def story(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of any article of the story.")],
+    id_: str = Argument(..., metavar="ID", help="The id of any article of the story."),
     store: StoreUrl = DEFAULT_STORE,
     json_: AsJson = False,
 ) -> None:

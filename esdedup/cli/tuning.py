@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.exit_codes import say
 from esdedup.cli.options import (
@@ -47,47 +48,34 @@ _ROWS = 20  # combinations, changes
 
 
 def tune(
-    sets: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="SET", help="Folders with clusters.csv, as for `eval`."),
-    ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="A preset, or a method (sketch, …).")
-    ] = "hybrid",
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--grid",
-            metavar="NAME=V,V",
-            help="Values to try of a setting, several times; else the ranges of the papers.",
-        ),
-    ] = None,
+    sets: list[Path] | None = Argument(
+        None, metavar="SET", help="Folders with clusters.csv, as for `eval`."
+    ),
+    method: str = Option("hybrid", metavar="NAME", help="A preset, or a method (sketch, …)."),
+    ranges: list[str] | None = Option(
+        None,
+        "--grid",
+        metavar="NAME=V,V",
+        help="Values to try of a setting, several times; else the ranges of the papers.",
+    ),
     values: SetValues = None,
     source: SetSource = None,
-    order: Annotated[
-        Arrivals, typer.Option(metavar="NAME", help="As for `eval`.")
-    ] = "original-first",
-    seeds: Annotated[int, typer.Option(min=1, help="Random orders of each combination.")] = 1,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds for cross-validation.")] = 5,
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 is one a core.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the settings as TOML.")
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Instead of sets: judge pairs of this store, and see precision and recall.",
-        ),
-    ] = None,
-    pairs: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where judged pairs are kept (--store).")
-    ] = Path("judged-pairs.jsonl"),
-    judge: Annotated[
-        str, typer.Option(metavar="NAME", help="Who is judging; a second one may follow.")
-    ] = "first",
-    per_bin: Annotated[int, typer.Option(min=1, help="Pairs of each score bin (--store).")] = 10,
-    most: Annotated[int, typer.Option(min=1, help="Articles looked at (--store).")] = 5000,
+    order: Arrivals = Option("original-first", metavar="NAME", help="As for `eval`."),
+    seeds: int = Option(1, min=1, help="Random orders of each combination."),
+    folds: int = Option(5, min=2, help="Number of folds for cross-validation."),
+    workers: int = Option(0, min=0, help="Processes; 0 is one a core."),
+    out: Path | None = Option(None, metavar="FILE", help="Write the settings as TOML."),
+    store: str | None = Option(
+        None,
+        metavar="URL",
+        help="Instead of sets: judge pairs of this store, and see precision and recall.",
+    ),
+    pairs: Path = Option(
+        Path("judged-pairs.jsonl"), metavar="FILE", help="Where judged pairs are kept (--store)."
+    ),
+    judge: str = Option("first", metavar="NAME", help="Who is judging; a second one may follow."),
+    per_bin: int = Option(10, min=1, help="Pairs of each score bin (--store)."),
+    most: int = Option(5000, min=1, help="Articles looked at (--store)."),
     as_json: AsJson = False,
 ) -> None:
     """Find parameters: by a grid over labelled sets, or by judging pairs of your own store.
@@ -222,9 +210,7 @@ def rethreshold(
     values: SetValues = None,
     settings_file: SettingsFile = None,
     store: StoreUrl = DEFAULT_STORE,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Write the changes; default: only report them.")
-    ] = False,
+    apply: bool = Option(False, "--apply", help="Write the changes; default: only report them."),
     as_json: AsJson = False,
 ) -> None:
     """Apply other thresholds to a store; signatures are reused, no text is read.

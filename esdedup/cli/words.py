@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from esdedup.cli.exit_codes import say, say_when_interrupted
+from esdedup.cli.exit_codes import refuse, say, say_when_interrupted
 from esdedup.cli.options import (
     AsJson,
     FieldNames,
@@ -36,33 +37,26 @@ _NAMED = 5
 
 def build(
     out: Out,
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files, folders or globs as for `index`; - too."),
-    ] = None,
-    store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Count the articles of this store as well.")
-    ] = None,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            min=1e-10,
-            max=0.1,
-            help="Phrase counts are too high by at most this share of all phrases counted "
-            "(1e-6); less takes more memory.",
-        ),
-    ] = None,
-    doubt: Annotated[
-        float | None,
-        typer.Option(min=1e-9, max=0.5, help="Share of the phrases that may be worse (0.02)."),
-    ] = None,
+    paths: list[str] | None = Argument(
+        None, metavar="[PATH]...", help="Files, folders or globs as for `index`; - too."
+    ),
+    store: str | None = Option(
+        None, metavar="URL", help="Count the articles of this store as well."
+    ),
+    error: float | None = Option(
+        None,
+        min=1e-10,
+        max=0.1,
+        help="Phrase counts are too high by at most this share of all phrases counted "
+        "(1e-6); less takes more memory.",
+    ),
+    doubt: float | None = Option(
+        None, min=1e-9, max=0.5, help="Share of the phrases that may be worse (0.02)."
+    ),
     settings: SettingsFile = None,
     set_: SetValues = None,
     field: FieldNames = None,
-    workers: Annotated[
-        int,
-        typer.Option(min=0, help="Worker processes; 0: one for each core where it pays."),
-    ] = 0,
+    workers: int = Option(0, min=0, help="Worker processes; 0: one for each core where it pays."),
     json_: AsJson = False,
 ) -> None:
     """Count words and phrases in one pass over articles, and write them to a file.
@@ -87,8 +81,8 @@ def build(
 
 
 def merge(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What `build` wrote.")],
     out: Out,
+    files: list[Path] = Argument(..., metavar="FILE...", help="What `build` wrote."),
     json_: AsJson = False,
 ) -> None:
     """Add statistics up: the same as counting all their articles at once."""
@@ -103,7 +97,7 @@ def merge(
 
 
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `build` wrote.")],
+    file: Path = Argument(..., metavar="FILE", help="What `build` wrote."),
     json_: AsJson = False,
 ) -> None:
     """Show what is in a statistics file, and the error of its counts."""
@@ -174,7 +168,7 @@ def _check_folder(out: Path) -> None:
     """Before an hour of counting."""
     folder = out.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK) or out.is_dir():
-        raise typer.BadParameter(f"{out} cannot be written there", param_hint="--out")
+        raise refuse("--out", f"{out} cannot be written there")
 
 
 # --- printing ----------------------------------------------------------------------------------

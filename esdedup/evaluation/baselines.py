@@ -24,7 +24,6 @@ from esdedup.text.batch import Batch
 from esdedup.text.hashing import Hashes, draw_numbers, mix
 
 _PERMUTATIONS = 128
-_BITS = 64
 # Beyond this many bits two fingerprints are as good as drawn by chance.
 _FAR = 24
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import Literal, get_args
+from typing import Literal
 
 from esdedup.evaluation.detectors import EvaluatedMethod, Progress, Replay, silent
 from esdedup.evaluation.measures import Score, cluster_measures, pairs_of_clusters, summary
@@ -26,9 +26,7 @@ from esdedup.evaluation.sets import GoldSet
 from esdedup.model import JSON, Document
 
 Arrival = Literal["original-first", "depth-first", "random", "time"]
-ARRIVALS: dict[str, Arrival] = {name: name for name in get_args(Arrival)}
 Labels = Literal["copies", "events"]
-LABELS: dict[str, Labels] = {name: name for name in get_args(Labels)}
 Verdict = Literal["tp", "fp", "tn", "fn"]
 
 _NO_DATE = datetime.max.replace(tzinfo=UTC)

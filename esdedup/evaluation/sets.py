@@ -35,7 +35,6 @@ from esdedup.settings import Settings
 
 Source = Literal["html", "text"]
 Kind = Literal["any", "clusters", "pairs", "none"]
-SOURCES: dict[str, Source] = {"html": "html", "text": "text"}
 
 _ID = ("id", "doc_id", "docid", "document", "doc", "file", "path")
 _CLUSTER = ("cluster", "cluster_id", "group", "group_id", "story", "event", "topic", "label")

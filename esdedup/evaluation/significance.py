@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from esdedup.evaluation.measures import Score, import_extra
@@ -113,8 +112,6 @@ def share_interval(hits: int, total: int, confidence: float = _CONFIDENCE) -> tu
     """Wilson's interval of a share; all of 0 to 1 where nothing was counted."""
     if not total:
         return (0.0, 1.0)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    share, spread = hits / total, z * z / total
-    centre = (share + spread / 2) / (1 + spread)
-    half = z * (share * (1 - share) / total + spread / total / 4) ** 0.5 / (1 + spread)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    test = import_extra("scipy.stats").binomtest(hits, total)
+    found = test.proportion_ci(confidence, method="wilson")
+    return float(found.low), float(found.high)

@@ -20,7 +20,6 @@ from esdedup.evaluation.significance import compare, f1_interval, share_interval
 from esdedup.model import JSON
 
 Protocol = Literal["online", "pairs", "clusters"]
-PROTOCOLS: dict[str, Protocol] = {"online": "online", "pairs": "pairs", "clusters": "clusters"}
 Progress = Callable[[str, int, int], None]
 
 

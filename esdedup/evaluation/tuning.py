@@ -199,14 +199,14 @@ def _run_tasks(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, B
 def _follow_the_parent() -> None:
     """Ignore Ctrl-C, which the parent handles, and exit with it: it may be killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_the_parent, daemon=True).start()
 
+    def exit_after_parent() -> None:
+        parent = parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
 
-def _end_with_the_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
+    Thread(target=exit_after_parent, daemon=True).start()
 
 
 def _frozen(found: ByCluster) -> dict[str, list[int]]:

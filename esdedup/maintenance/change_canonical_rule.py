@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import StoreError
-from esdedup.maintenance.rethreshold import Change, Progress, _silent, all_records, changes_of
+from esdedup.maintenance.rethreshold import Change, all_records, changes_of
 from esdedup.model import Order
 from esdedup.model.batching import batched
 from esdedup.model.json_form import Result, in_json
@@ -45,11 +45,7 @@ class CanonicalRuleChange(Result):
 
 
 def change_canonical_rule(
-    deduplicator: Deduplicator,
-    settings: Settings,
-    *,
-    dry_run: bool = False,
-    progress: Progress = _silent,
+    deduplicator: Deduplicator, settings: Settings, *, dry_run: bool = False
 ) -> CanonicalRuleChange:
     """Apply `settings`, which may differ from the store's in the canonical rule only."""
     store = deduplicator.store
@@ -64,7 +60,7 @@ def change_canonical_rule(
                 (record, _with_order(record, builder.order_of(record), format_))
                 for record in all_records(store)
             ]
-            found = changes_of([new for _, new in placed], store, progress)
+            found = changes_of([new for _, new in placed], store)
             moved = [new for old, new in placed if _has_moved(old, new)]
             done = CanonicalRuleChange(
                 sum(old.order != new.order for old, new in placed), tuple(found)

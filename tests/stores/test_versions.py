@@ -264,7 +264,6 @@ def test_an_older_server_is_refused(
     old_server: Server, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By every command that opens a store, by the gateway, and by one that runs already."""
-    monkeypatch.chdir(cli.folder)  # a watch writes its checkpoint there
     server = old_server
     file = cli.file("a", ndjson({"id": "a", "text": "one"}))
     (cli.folder / "gold").mkdir()
@@ -287,7 +286,10 @@ def test_an_older_server_is_refused(
     told = f"is {NAMES[server.product]} {server.version}; esdedup works with Elasticsearch 8.19"
     # A doctor says so among what else it finds, and `templates show` asks no cluster.
     codes = {("doctor",): 1, ("templates", "show"): 0}
-    for store in (server.url, f"{server.product}+{server.url}"):
+    for scheme in ("", f"{server.product}+"):
+        store, folder = f"{scheme}{server.url}", cli.folder / f"work-{scheme}"
+        folder.mkdir()
+        monkeypatch.chdir(folder)  # a watch writes its checkpoint there
         for words in (*every_way, *other_ways):
             result = cli(*words, f"{store}/own-old")
             code = codes.get(words[:-1], 4)
