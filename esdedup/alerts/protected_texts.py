@@ -212,7 +212,7 @@ class ReuseWatch(Watch):
         for copy in self.protected.find_in(document, self.protection.least):
             poster = _name(document, self.protection.poster)
             author = _name(copy.document, self.protection.author)
-            if poster is None or poster != author:  # nobody is told of their own texts
+            if poster is None or poster != author:  # nobody is notified of their own texts
                 yield _line(record, copy, poster, author)
 
     # --- protected articles of the store -------------------------------------------------------

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Delivery:
-    """What became of the notifications; `kept` are in a file and are sent first the next time."""
+    """What became of the notifications. The undelivered ones are in `file`; the next run sends them
+    first."""
 
     delivered: int = 0
-    kept: int = 0
+    undelivered: int = 0
     refused: int = 0
     file: str = ""
     reason: str = ""

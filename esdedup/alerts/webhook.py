@@ -90,8 +90,8 @@ class DeliveryFailed(Exception):
 class Webhook:
     """Delivers in a thread of its own, so that indexing goes on meanwhile.
 
-    A full queue slows indexing for a while, and then no longer. What finds no room, and what the
-    address does not take, is kept in the file of undelivered notifications.
+    A full queue slows indexing for a while, and then no longer. Notifications that find no room in
+    it, or that the address does not take, go to the file of undelivered notifications.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class Webhook:
         self._sending = undelivered.with_name(undelivered.name + ".sending")
         self._thread = threading.Thread(target=self._work, name="esdedup-notify", daemon=True)
         self._thread.start()
-        self._send_kept()
+        self._send_undelivered()
 
     def write(self, lines: Sequence[JSON]) -> None:
         deadline = time.monotonic() + (self._longest_wait if self._is_patient() else 0.0)
         left = [line for line in lines if not self._put(line, deadline)]
         if left:
-            self._keep(left)
+            self._store_undelivered(left)
 
     def close(self) -> Delivery:
         """Wait for what is left: two minutes at most, and a few seconds while the address fails."""
@@ -162,7 +162,7 @@ class Webhook:
     def _work(self) -> None:
         while (line := self._waiting.get()) is not None:
             if self._is_given_up or not self._deliver(line):
-                self._keep([line])
+                self._store_undelivered([line])
 
     def _deliver(self, line: JSON) -> bool:
         """Try until it is taken, refused for good, or the address is given up."""
@@ -191,19 +191,19 @@ class Webhook:
         else:
             self._closing.wait(seconds)
 
-    def _keep(self, lines: Sequence[JSON]) -> None:
+    def _store_undelivered(self, lines: Sequence[JSON]) -> None:
         with self._lock:
             append_lines(self._file, lines)
-            self._delivery.kept += len(lines)
+            self._delivery.undelivered += len(lines)
 
-    def _send_kept(self) -> None:
-        """Send those of earlier runs first. They stay in a second file until this run is over; what
-        is not taken now either is kept again."""
-        kept = [line for file in (self._sending, self._file) for line in read_lines(file)]
-        if kept:
+    def _send_undelivered(self) -> None:
+        """Send those of earlier runs first. They stay in a second file until this run is over; if
+        they fail again, they return to the file of undelivered notifications."""
+        earlier = [line for file in (self._sending, self._file) for line in read_lines(file)]
+        if earlier:
             append_lines(self._sending, list(read_lines(self._file)))
             self._file.unlink(missing_ok=True)
-            self.write(kept)
+            self.write(earlier)
 
 
 def _post(address: Address, line: JSON) -> None:

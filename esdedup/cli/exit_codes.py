@@ -31,8 +31,8 @@ MEANINGS = {
     ExitCode.USAGE: "wrong usage: options, settings, or a path that is not there",
     ExitCode.QUARANTINED: "articles failed and --strict was given, or not one could be used",
     ExitCode.STORE: "the store is missing, unavailable, damaged or not ours",
-    ExitCode.INTERRUPTED: "stopped by Ctrl-C; whole batches are kept, run again to go on",
-    ExitCode.PIPE_CLOSED: "the reader of the output went away; whole batches are kept",
+    ExitCode.INTERRUPTED: "stopped by Ctrl-C; whole batches are stored; run again to go on",
+    ExitCode.PIPE_CLOSED: "the reader of the output went away; whole batches are stored",
 }
 
 # \b keeps the lines as they are.

@@ -49,8 +49,8 @@ _MARKS = {
     "added": ("green", "{+", "+}"),
     "moved": ("blue", "{~", "~}"),
 }
-# Words kept at each end of a long passage that both have.
-_KEPT = 8
+# Words shown at each end of a long passage that both have.
+_SHOWN = 8
 
 
 def explain(
@@ -154,7 +154,7 @@ def _passages(explanation: Explanation, *, coloured: bool, full: bool) -> Text:
 def _pieces(span: Span, *, coloured: bool, full: bool) -> list[Any]:
     if span.kind == "equal":
         between = "… ({hidden} words the same) …"
-        return [paint(span.new if full else shorten(span.new, _KEPT, between), "dim")]
+        return [paint(span.new if full else shorten(span.new, _SHOWN, between), "dim")]
     if span.kind == "moved":
         return [_mark(span.new, "moved", coloured)]
     pieces = [(span.old, "removed"), (span.new, "added")]

@@ -97,10 +97,10 @@ def open_feed(
         yield lambda batch: send(notifications(batch, store))
     finally:
         done = sink.close()
-        if done.kept:
+        if done.undelivered:
             say(
-                f"{count(done.kept, 'notification')} not delivered ({done.reason}); kept in "
-                f"{done.file}, which the same command sends first the next time"
+                f"{count(done.undelivered, 'notification')} not delivered ({done.reason}); the "
+                f"next run sends them first, from {done.file}"
             )
 
 

@@ -199,7 +199,7 @@ def _folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold
 
 
 def _settings(preset: str | None, file: Path | None, values: list[str] | None) -> Settings | None:
-    """None where nothing is said: each index keeps the settings recorded in it."""
+    """None without options: each index keeps the settings recorded in it."""
     if preset is None and file is None and not values:
         return None
     from esdedup.ingest.sign import check_settings

@@ -46,8 +46,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 20  # changes that are named
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of articles.")]
-SaidBy = Annotated[str, typer.Option("--by", metavar="NAME", help="Who says so; kept with it.")]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; kept with it.")]
+SetBy = Annotated[
+    str, typer.Option("--by", metavar="NAME", help="Who sets the constraint; stored with it.")
+]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; stored with it.")]
 
 
 # Which article of a group is its original.
@@ -95,7 +97,7 @@ def list_groups(
 def merge(
     ids: Ids,
     store: StoreUrl = DEFAULT_STORE,
-    by: SaidBy = "",
+    by: SetBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
@@ -108,7 +110,7 @@ def merge(
 def split(
     ids: Ids,
     store: StoreUrl = DEFAULT_STORE,
-    by: SaidBy = "",
+    by: SetBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
@@ -121,7 +123,7 @@ def split(
 def pin(
     id_: str = Argument(..., metavar="ID", help="The id of an article."),
     store: StoreUrl = DEFAULT_STORE,
-    by: SaidBy = "",
+    by: SetBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
@@ -216,7 +218,7 @@ def _curate(
     store: str,
     as_json: bool,
     *,
-    mark: str = "said",
+    mark: str = "set",
     **options: Any,
 ) -> CurationResult:
     """Make the change, and show what came of it."""

@@ -71,7 +71,7 @@ def tune(
         help="Instead of sets: judge pairs of this store, and see precision and recall.",
     ),
     pairs: Path = Option(
-        Path("judged-pairs.jsonl"), metavar="FILE", help="Where judged pairs are kept (--store)."
+        Path("judged-pairs.jsonl"), metavar="FILE", help="File of judged pairs (--store)."
     ),
     judge: str = Option("first", metavar="NAME", help="Who is judging; a second one may follow."),
     per_bin: int = Option(10, min=1, help="Pairs of each score bin (--store)."),
@@ -164,7 +164,7 @@ def _judge_store(
 
 
 def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
-    """One pair after the other; every answer is kept at once."""
+    """Ask about one pair after the other; every answer is written at once."""
     from esdedup.evaluation.judging import write
 
     waiting = [i for i, pair in enumerate(drawn) if judge not in pair.judgements]
@@ -186,10 +186,10 @@ def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
 
 def _answer() -> str:
     while True:
-        said = typer.prompt(
+        answer = typer.prompt(
             "Is one a copy of the other? (y)es, (n)o, (s)kip, (q)uit", default="s", err=True
         )
-        if (letter := str(said).strip().lower()[:1]) in ("y", "n", "s", "q"):
+        if (letter := str(answer).strip().lower()[:1]) in ("y", "n", "s", "q"):
             return letter
 
 

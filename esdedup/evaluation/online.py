@@ -7,7 +7,7 @@ Documents come one by one; each is scored when it comes:
     true negative    an original left alone
     false negative   a copy left alone; one that could not be processed, too
 
-The very first document is left out: nothing can be said about it.
+The very first document is not scored: it has nothing to be compared with.
 """
 
 from __future__ import annotations

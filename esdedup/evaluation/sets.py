@@ -208,8 +208,8 @@ def _yes_or_no(value: str) -> bool:
 
 
 def _read_coders(values: Sequence[str]) -> _Label:
-    said = {_yes_or_no(value) for value in values}
-    return (said.pop() if len(said) == 1 else None), "", None
+    verdicts = {_yes_or_no(value) for value in values}
+    return (verdicts.pop() if len(verdicts) == 1 else None), "", None
 
 
 def _read_word(value: str) -> _Label:

@@ -3,7 +3,7 @@
 Every combination is replayed once an order, and its verdicts are counted by gold cluster. Then
 clusters are dealt into folds; for each fold the best combination on the other folds is scored on
 this one, and the counts of all folds together are the cross-validated figure. The search can be
-stopped and run again: what was computed is kept in a file.
+stopped and run again: finished runs are recorded in a file.
 """
 
 from __future__ import annotations
