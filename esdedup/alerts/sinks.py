@@ -2,7 +2,7 @@
 
 A notification has an id that is made from its content, so that a receiver recognises one that comes
 twice. It is handed over after its batch is stored and then delivered at least once. A run that was
-killed before that reports nothing of its last batches; `notifications_since` repeats them.
+killed before that reports nothing of its last batches; `replay_notifications` repeats them.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class Notification:
         }
 
 
-def notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notification]:
-    """Notifications of the new stories and updates of a batch."""
+def make_notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notification]:
+    """Make notifications of the new stories and updates of a batch."""
     wanted = {
         o.decision.id: o.decision
         for o in outcomes
@@ -97,8 +97,8 @@ def notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notificatio
     return list(_of_records(store.documents.get(wanted).values())) if wanted else []
 
 
-def notifications_since(store: Store, moment: datetime) -> Iterator[list[Notification]]:
-    """The same for everything written since then, for runs that were killed."""
+def replay_notifications(store: Store, moment: datetime) -> Iterator[list[Notification]]:
+    """Make the notifications of everything written since then, for runs that were killed."""
     for records in store.documents.scan(moment):
         yield list(_of_records(records))
 
@@ -107,7 +107,7 @@ def _of_records(records: Iterable[Record]) -> Iterator[Notification]:
     for record in sorted(records, key=lambda r: r.order):
         decision, document = record.decision, record.document
         if decision.role not in ("original", "update"):
-            continue  # meanwhile a copy of something earlier
+            continue  # it has become a copy of an earlier article since
         kind = "story" if decision.role == "original" else "update"
         about = Mention.of(document).to_json()
         about |= {"group": decision.group, "story": decision.story}

@@ -27,13 +27,13 @@ _WAITING = 10_000
 _LONGEST_WAIT = 30.0
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 15.0
-# An address that took nothing for this long is left alone.
+# After so many seconds of failures the address is given up for this run.
 _GIVE_UP = 60.0
-# The end of a run waits so long for an address that takes notifications, and for one that fails.
+# Seconds that `close` waits: for an address that takes notifications, and for one that fails.
 _LONGEST_END = 120.0
 _LONGEST_END_FAILING = 5.0
 _ANSWER_SECONDS = 10.0
-# The server may do better later; other refusals are about the message itself.
+# Status codes worth another try; other refusals are about the message itself.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -143,7 +143,7 @@ class Webhook:
         return self._delivery
 
     def _is_patient(self) -> bool:
-        """After a wait that was too long, nothing waits again until half of the queue is gone."""
+        """Whether to wait for room: not after a wait in vain, until half of the queue is empty."""
         if self._waiting.qsize() <= self._waiting.maxsize // 2:
             self._was_full = False
         return not self._was_full
@@ -185,7 +185,7 @@ class Webhook:
                 return True
 
     def _sleep(self, seconds: float) -> None:
-        """`close` ends a pause that began before it."""
+        """Pause; a pause that began before `close` ends with it."""
         if self._closing.is_set():
             time.sleep(seconds)
         else:

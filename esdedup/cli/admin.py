@@ -19,10 +19,10 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
+    hide_credentials,
+    load_settings,
     open_existing,
-    open_to_change,
-    settings_of,
-    shown_store,
+    open_for_writing,
 )
 from esdedup.cli.output import console, count, join, paint, plain, print_json, show, show_all, table
 from esdedup.errors import StoreError
@@ -57,13 +57,13 @@ def delete(
 
     The new originals are reported.
     """
-    with open_to_change(store) as deduplicator:
+    with open_for_writing(store) as deduplicator:
         report = _delete(deduplicator, ids, dry_run=dry_run)
     show(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
     if report.missing:
         raise stop(
             ExitCode.FOUND,
-            f"not in {shown_store(store)}: {', '.join(plain(id_) for id_ in report.missing)}",
+            f"not in {hide_credentials(store)}: {', '.join(plain(id_) for id_ in report.missing)}",
         )
 
 
@@ -74,7 +74,7 @@ def stats(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     if json_:
         print_json([numbers])
         return
-    rows = table(shown_store(store), "", numbers_from=1)
+    rows = table(hide_credentials(store), "", numbers_from=1)
     for name, value in numbers.items():
         for line, shown in value.items() if isinstance(value, dict) else [(name, value)]:
             rows.add_row(line, f"{shown:,}" if isinstance(shown, int) else str(shown))
@@ -89,7 +89,7 @@ def show_settings(
     json_: AsJson = False,
 ) -> None:
     """Show every setting, its value and what it does."""
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     defaults, values = type(chosen)().to_json(), chosen.to_json()
     known = [
         {
@@ -137,7 +137,7 @@ def doctor(
     if fix:
         from esdedup.maintenance.repair import repair
 
-        with open_to_change(store) as deduplicator:
+        with open_for_writing(store) as deduplicator:
             done = repair(deduplicator)
     found = checks(store, required=store != DEFAULT_STORE)
     problems = [check for check in found if not check.ok]
@@ -159,7 +159,7 @@ def _value(value: Any) -> str:
 
 
 class _Undone(Exception):
-    """Ends a transaction that was only tried."""
+    """Rolls back the transaction of a dry run."""
 
 
 def _delete(deduplicator: Deduplicator, ids: Sequence[str], *, dry_run: bool) -> Deleted:

@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from esdedup.cli.cluster import CLUSTER_SCHEMES
-from esdedup.cli.daemons import date_of, repeat_until_stopped
+from esdedup.cli.daemons import parse_date_option, repeat_until_stopped
 from esdedup.cli.exit_codes import ExitCode, refuse, say, say_when_interrupted, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -24,12 +24,12 @@ from esdedup.cli.options import (
     SetValues,
     StoreUrl,
     Strict,
-    assignments,
-    check_exists,
+    check_store_exists,
+    load_settings,
     open_deduplicator,
     open_existing,
-    open_to_change,
-    settings_of,
+    open_for_writing,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     console,
@@ -100,15 +100,15 @@ def backfill(
             "a method is on for all articles or for none: leave --slice, --since and --until out",
         )
     plan = BackfillPlan(
-        fields=assignments(field, "--field"),
+        fields=parse_assignments(field, "--field"),
         part=_slice(slice_),
-        since=date_of(since, "--since"),
-        until=date_of(until, "--until"),
+        since=parse_date_option(since, "--since"),
+        until=parse_date_option(until, "--until"),
         restart=restart,
         throttle=throttle,
     )
-    check_exists(store)
-    chosen = settings_of(store, preset, settings, set_)
+    check_store_exists(store)
+    chosen = load_settings(store, preset, settings, set_)
     if only is not None:
         printing = {"as_json": json_, "quiet": quiet}
         _enable_method(store, only, chosen, plan, dry_run=dry_run, strict=strict, **printing)
@@ -269,13 +269,13 @@ def sweep(
     """
     from esdedup.maintenance.backfill import sweep as sweep_store
 
-    fields = assignments(field, "--field")
-    start = date_of(since, "--since") or datetime.now(UTC)
+    fields = parse_assignments(field, "--field")
+    start = parse_date_option(since, "--since") or datetime.now(UTC)
 
     def look(stopped: Callable[[], bool]) -> None:
         nonlocal start
         began = datetime.now(UTC)
-        with open_to_change(store) as deduplicator:
+        with open_for_writing(store) as deduplicator:
             progress = sweep_store(deduplicator, start, fields=fields, stopped=stopped)
         start = began  # the overlap for other clocks is added where links are looked at
         # A daemon speaks only when it did something.

@@ -15,10 +15,10 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
-    assignments,
+    load_settings,
     open_connection,
-    open_to_change,
-    settings_of,
+    open_for_writing,
+    parse_assignments,
 )
 from esdedup.cli.output import console, plain, print_document, print_json
 from esdedup.cli.search_options import By
@@ -54,9 +54,9 @@ def install(
     from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     if mapping_only:
-        open_to_change(store, chosen).close()
+        open_for_writing(store, chosen).close()
         console().print("our fields are in the index; no other field was touched")
         return
     with open_connection(store) as connection:
@@ -92,7 +92,7 @@ def show(
     """
     from esdedup.settings import Settings
 
-    chosen = Settings.load(preset=preset, file=settings, flags=assignments(set_, "--set"))
+    chosen = Settings.load(preset=preset, file=settings, flags=parse_assignments(set_, "--set"))
     print_document(_part(part, store, name, chosen))
 
 
@@ -108,7 +108,7 @@ def diff(
     from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     with open_connection(store) as connection:
         found = templates.differences(connection, chosen, store=connection.target.index, name=name)
     if json_:

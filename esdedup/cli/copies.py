@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import ExitCode, refuse, say, stop
 from esdedup.cli.feeds import (
     CheckpointFile,
@@ -24,10 +24,10 @@ from esdedup.cli.options import (
     AsJson,
     FieldNames,
     StoreUrl,
-    assignments,
+    hide_credentials,
     open_existing,
+    parse_assignments,
     read_text_lines,
-    shown_store,
 )
 from esdedup.cli.output import (
     byline,
@@ -107,7 +107,7 @@ def copies(
     newly indexed article that contains some of it becomes a line of JSON, addressed to whoever
     posted the one and wrote the other. Each pair is reported once, also after a restart.
     """
-    fields = assignments(field, "--field")
+    fields = parse_assignments(field, "--field")
     if not (watch or once):
         if path is None:
             raise refuse("FILE", "name a file to check, or say --watch")
@@ -123,7 +123,7 @@ def copies(
     stored = filter(None, map(str.strip, read_text_lines(ids))) if ids else ()
     protection = Protection(
         ids=frozenset(stored),
-        where=assignments(where, "--where"),
+        where=parse_assignments(where, "--where"),
         poster=poster or POSTER_FIELDS,
         author=author or AUTHOR_FIELDS,
         least=least,
@@ -132,8 +132,8 @@ def copies(
         raise refuse(
             "--watch", "say what is protected: a file or folder, --ids FILE or --where FIELD=VALUE"
         )
-    start = date_of(since, "--since")
-    with open_watch_files(checkpoint, shown_store(store), output) as (recorded, sink):
+    start = parse_date_option(since, "--since")
+    with open_watch_files(checkpoint, hide_credentials(store), output) as (recorded, sink):
         is_new = recorded.since is None
         with ReuseWatch(protection, recorded, sink, start=start) as running:
             if path is not None:
@@ -183,7 +183,7 @@ def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
 def _say_without_windows(settings: Settings, store: str) -> None:
     if "lengths" not in settings.methods:
         say(
-            f"{shown_store(store)} has no windows of sentence lengths: only articles that are "
+            f"{hide_credentials(store)} has no windows of sentence lengths: only articles that are "
             "alike as wholes are found, no short one inside a long one; `esdedup backfill --only "
             "lengths` adds them"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from esdedup.cli.options import shown_store
+from esdedup.cli.options import hide_credentials
 from esdedup.errors import EsdedupError
 from esdedup.ingest.sign import check_settings
 from esdedup.model.json_form import Result
@@ -17,9 +17,9 @@ from esdedup.settings import Settings
 from esdedup.stores import Store, open_store, recorded_settings
 
 _OLDEST_PYTHON = (3, 11)
-# What fewer documents share is quickly read, however small the store.
+# A key of fewer documents is never over-frequent, however small the store.
 _FEW = 1_000
-# Upserts, window functions and row values together; FTS5 is asked for by name.
+# The first version with upserts, window functions and row values.
 _OLDEST_SQLITE = (3, 25, 0)
 
 
@@ -89,7 +89,7 @@ def _store(store: str, *, required: bool) -> list[DoctorCheck]:
             remedy = "`esdedup index PATH` makes one" + ("; check --store" if required else "")
             return [
                 DoctorCheck(
-                    "store", not required, f"there is none at {shown_store(store)} yet", remedy
+                    "store", not required, f"there is none at {hide_credentials(store)} yet", remedy
                 )
             ]
         settings = Settings.load(base=recorded)
@@ -165,7 +165,7 @@ def _remedy(problem: str) -> str:
 def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[DoctorCheck]:
     broken = [DoctorCheck("store", False, problem, _remedy(problem)) for problem in problems]
     waiting = stats["quarantine"]
-    found = f"{stats['documents']:,} articles in {shown_store(store)}"
+    found = f"{stats['documents']:,} articles in {hide_credentials(store)}"
     return [
         *(broken or [DoctorCheck("store", True, found)]),
         DoctorCheck(

@@ -15,7 +15,7 @@ from esdedup.cli.options import (
     SetSource,
     SettingsFile,
     SetValues,
-    assignments,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     console,
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from esdedup.evaluation.suite import EvaluationPlan, EvaluationResult, Progress
     from esdedup.settings import Settings
 
-# What the table shows, in this order and under these names, where a row has it; `--json` prints
-# everything under its own name.
+# Columns of the table, in this order: name of the figure -> heading. `--json` prints all figures.
 _COLUMNS = {
     "method": "method",
     "precision": "P",
@@ -60,7 +59,7 @@ _COLUMNS = {
     "spearman": "rank corr.",
     "chosen": "chosen here",
 }
-# Tables with many columns need it where nobody sees the end of a line.
+# Columns, if the output is a file or a pipe: these tables are wide.
 _WIDTH_OF_FILES = 160
 
 
@@ -122,9 +121,9 @@ def evaluate(
     with these rules off.
     """
     from esdedup.evaluation.sets import load
-    from esdedup.evaluation.suite import EvaluationPlan, labels_for
+    from esdedup.evaluation.suite import EvaluationPlan, choose_labels
 
-    flags: dict[str, Any] = dict(assignments(values, "--set"))
+    flags: dict[str, Any] = dict(parse_assignments(values, "--set"))
     if not number_check:
         flags |= {"number_check": False, "extended_ratio": 0.0}
     maker = _Maker(preset, settings_file, flags, store)
@@ -141,7 +140,7 @@ def evaluate(
                 folder,
                 maker.settings(),
                 source=source,
-                labels="none" if disagreements else labels_for(folder, plan),
+                labels="none" if disagreements else choose_labels(folder, plan),
                 progress=lambda done, total: line.update("reading pages", done, total),
             )
             for folder in sets
@@ -169,14 +168,14 @@ class _Maker:
         return Settings.load(preset=preset or self._preset, file=self._file, flags=self._flags)
 
     def detectors(self, names: Sequence[str] | None) -> list[EvaluatedMethod]:
-        from esdedup.evaluation.detectors import Ours, all_names, resolve
+        from esdedup.evaluation.detectors import Ours, list_methods, resolve
 
         if not names:
             settings = self.settings()
             return [Ours(settings, settings.preset, self._store)]
         wanted = [name.strip() for given in names for name in given.split(",") if name.strip()]
         if "all" in wanted:
-            wanted = all_names()
+            wanted = list_methods()
         return [resolve(name, self.settings, self._store) for name in dict.fromkeys(wanted)]
 
 
@@ -188,8 +187,8 @@ def _on(
     *,
     as_json: bool,
 ) -> list[EvaluationResult]:
-    """All methods on one set; a row is printed as soon as it is there where programs read it."""
-    from esdedup.evaluation.suite import comparisons, evaluate, without_update_rules
+    """Run all methods on one set. With --json each row is printed as soon as it is computed."""
+    from esdedup.evaluation.suite import compare_results, evaluate, without_update_rules
 
     results: list[EvaluationResult] = []
     shown: list[EvaluationResult] = []
@@ -204,7 +203,7 @@ def _on(
     if not as_json:
         _print_rows(gold.name, [r.row for r in shown])
         if plan.with_statistics and len(results) > 1:
-            _print_rows("differences", comparisons(results))
+            _print_rows("differences", compare_results(results))
     return results
 
 
@@ -246,7 +245,7 @@ def _disagree(
     as_json: bool,
 ) -> None:
     from esdedup.evaluation.disagreements import Pool, read_judgements
-    from esdedup.evaluation.measures import summary
+    from esdedup.evaluation.measures import summarise
 
     for gold in golds:
         ids = sorted(gold.items)
@@ -254,7 +253,7 @@ def _disagree(
         if judged is not None:
             scores = pool.scores(read_judgements(judged))
             rows = [
-                {"set": gold.name, "method": name, "protocol": "pooled", **summary([score])}
+                {"set": gold.name, "method": name, "protocol": "pooled", **summarise([score])}
                 for name, score in zip(pool.names, scores, strict=True)
             ]
             print_json(rows) if as_json else _print_rows(f"{gold.name}, pooled", rows)
@@ -281,10 +280,10 @@ def _write_report(
 
     from esdedup import __version__
     from esdedup.evaluation.report import render
-    from esdedup.evaluation.suite import chapter
+    from esdedup.evaluation.suite import build_chapter
 
     page = render(
-        [chapter(gold, results, plan) for gold, results in parts],
+        [build_chapter(gold, results, plan) for gold, results in parts],
         subtitle=f"esdedup {__version__}, {date.today().isoformat()}; order {plan.order}, "
         f"{plan.seeds} seeds",
     )

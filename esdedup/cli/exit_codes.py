@@ -68,7 +68,8 @@ def say_when_interrupted(describe: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Errors raised on purpose become one line; all others keep their traceback."""
+    """Turn an `EsdedupError` into one line and an exit code; any other error is a defect and keeps
+    its traceback."""
     try:
         yield
         sys.stdout.flush()
@@ -92,6 +93,6 @@ def _code_of(error: EsdedupError) -> ExitCode:
 
 
 def _close_output() -> None:
-    """What is still buffered goes nowhere, or Python would complain about it at its end."""
+    """Discard buffered output: Python would report the closed pipe once more when it exits."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

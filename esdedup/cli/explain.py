@@ -16,8 +16,8 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
+    load_settings,
     open_deduplicator,
-    settings_of,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -32,7 +32,7 @@ from esdedup.cli.output import (
     title_of,
     write_file,
 )
-from esdedup.cli.searching import record_of
+from esdedup.cli.searching import find_record
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -75,10 +75,10 @@ def explain(
     """
     from esdedup.stories.explain import explain as explained
 
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     with open_deduplicator(store, chosen, mode="read") as deduplicator:
-        record = record_of(deduplicator.store, id_, store)
-        second = record_of(deduplicator.store, other or _nearest(record), store)
+        record = find_record(deduplicator.store, id_, store)
+        second = find_record(deduplicator.store, other or _nearest(record), store)
         constraints = deduplicator.store.constraints.recent()
     explanation = explained(record, second, chosen, constraints)
     if html is not None:

@@ -1,4 +1,4 @@
-"""Options of commands that report what they find: --notify, --watch; and the feed behind them."""
+"""Options of commands that send notifications (--notify, --watch), and how these are sent."""
 
 from __future__ import annotations
 
@@ -82,7 +82,12 @@ def open_feed(
     if name is None:
         yield lambda batch: None
         return
-    from esdedup.alerts.sinks import Notification, notifications, notifications_since, open_sink
+    from esdedup.alerts.sinks import (
+        Notification,
+        make_notifications,
+        open_sink,
+        replay_notifications,
+    )
 
     sink = open_sink(name, undelivered)
 
@@ -92,9 +97,9 @@ def open_feed(
 
     try:
         if since is not None:
-            for found in notifications_since(store, since):
+            for found in replay_notifications(store, since):
                 send(found)
-        yield lambda batch: send(notifications(batch, store))
+        yield lambda batch: send(make_notifications(batch, store))
     finally:
         done = sink.close()
         if done.undelivered:
@@ -117,8 +122,8 @@ def open_watch_files(
 
 
 def run_watch(watch: Watch, store: str, every: float | None) -> None:
-    """Look once where `every` is None, else until SIGTERM or Ctrl-C; a daemon says only what it
-    reported."""
+    """Look once if `every` is None, otherwise until SIGTERM or Ctrl-C. A repeated look that
+    reports nothing prints nothing."""
 
     def look(stopped: Callable[[], bool]) -> None:
         with open_existing(store) as opened:

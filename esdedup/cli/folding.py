@@ -14,7 +14,7 @@ from typer import Argument, Option
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import AsJson, Strict, open_existing
 from esdedup.cli.output import count, plain, print_json
-from esdedup.cli.search_options import By, SourcesFile, Window, ranking, span
+from esdedup.cli.search_options import By, SourcesFile, Window, parse_window, read_source_ranking
 
 if TYPE_CHECKING:
     from esdedup.search.fold import FoldedItem, KeptItem
@@ -52,14 +52,18 @@ def fold(
     if stream and (keep != "first" or json_):
         raise typer.BadParameter("a stream keeps the first of a story; leave --keep and --json out")
     reading = _Reading(file)
-    options: dict[str, Any] = {"by": by, "window": span(window)}
+    options: dict[str, Any] = {"by": by, "window": parse_window(window)}
     with open_existing(known) if known is not None else nullcontext() as store:
         if stream:
             kept, gone = _print_stream(reading, folded, {**options, "store": store})
             notes: tuple[str, ...] = ()
         else:
             result = fold_list(
-                reading.items(), keep=keep, sources=ranking(sources), store=store, **options
+                reading.items(),
+                keep=keep,
+                sources=read_source_ranking(sources),
+                store=store,
+                **options,
             )
             kept, gone, notes = len(result.kept), len(result.folded), result.notes
             print_json(_lines(result.kept, result.folded, folded, json_))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typer import Option
 
 from esdedup.cli.exit_codes import refuse, say
-from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, assignments
+from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, parse_assignments
 from esdedup.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def gateway(
         target=_target(upstream),
         indices=patterns,
         folds=_folds(fold, patterns),
-        fields=assignments(field, "--field"),
+        fields=parse_assignments(field, "--field"),
         settings=_settings(preset, settings, set_),
         fail_closed=fail_closed,
         max_body=max_body << 20,
@@ -205,7 +205,7 @@ def _settings(preset: str | None, file: Path | None, values: list[str] | None) -
     from esdedup.ingest.sign import check_settings
     from esdedup.settings import Settings
 
-    loaded = Settings.load(preset=preset, file=file, flags=assignments(values, "--set"))
+    loaded = Settings.load(preset=preset, file=file, flags=parse_assignments(values, "--set"))
     check_settings(loaded)
     return loaded
 

@@ -17,10 +17,10 @@ from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
     StoreUrl,
-    check_exists,
+    check_store_exists,
     open_deduplicator,
     open_existing,
-    open_to_change,
+    open_for_writing,
     read_text_lines,
 )
 from esdedup.cli.output import (
@@ -35,7 +35,7 @@ from esdedup.cli.output import (
     title_of,
 )
 from esdedup.cli.search_options import Number
-from esdedup.cli.searching import members_of, print_members, record_of
+from esdedup.cli.searching import find_record, print_members, to_members
 
 if TYPE_CHECKING:
     from esdedup.cli.screen import Screen
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from esdedup.settings import Settings
     from esdedup.stores import Record
 
-_SHOWN = 20  # changes that are named
+_SHOWN = 20  # changes that are listed
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of articles.")]
 SetBy = Annotated[
     str, typer.Option("--by", metavar="NAME", help="Who sets the constraint; stored with it.")
@@ -77,13 +77,13 @@ def list_groups(
     """List the largest groups of copies, or the members of one."""
     with open_existing(store) as opened:
         if id_ is not None:
-            leaders = [record_of(opened, id_, store).decision.group]
+            leaders = [find_record(opened, id_, store).decision.group]
         else:
             leaders = [group for group, _ in opened.search.groups(size=number)]
         found = [opened.documents.members(group) for group in leaders]
     if json_:
         print_json(
-            {"group": group, "size": len(members), "members": members_of(members)}
+            {"group": group, "size": len(members), "members": to_members(members)}
             for group, members in zip(leaders, found, strict=True)
         )
     elif id_ is not None:
@@ -189,18 +189,18 @@ def reroot(
 
     On a cluster nobody else should write meanwhile.
     """
-    from esdedup.maintenance import change_canonical_rule as rerooting
+    from esdedup.maintenance.change_canonical_rule import change_canonical_rule
 
     if (keep == "ranking") != (sources is not None):
         raise refuse("--sources", "--keep ranking and --sources FILE go together")
-    check_exists(store)
+    check_store_exists(store)
     with open_deduplicator(store, mode="read" if dry_run else "write") as deduplicator:
         chosen = _with_rule(deduplicator.settings, keep, sources)
-        done = rerooting.change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
+        done = change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
     if json_:
         print_json([{**done.to_json(), "keep": keep, "dry_run": dry_run}])
     else:
-        _print_rerooted(done, dry_run=dry_run)
+        _print_rule_change(done, dry_run=dry_run)
 
 
 def _with_rule(settings: Settings, keep: CanonicalRule, sources: Path | None) -> Settings:
@@ -222,7 +222,7 @@ def _curate(
     **options: Any,
 ) -> CurationResult:
     """Make the change, and show what came of it."""
-    with open_to_change(store) as deduplicator:
+    with open_for_writing(store) as deduplicator:
         done = change(deduplicator, what, **options)
     show(done, partial(_print, mark=mark), as_json=as_json)
     return done
@@ -242,7 +242,7 @@ def _print(out: Screen, done: CurationResult, mark: str) -> None:
     out.print(f"{count(len(done.changed), 'article')} changed place")
 
 
-def _print_rerooted(done: CanonicalRuleChange, *, dry_run: bool) -> None:
+def _print_rule_change(done: CanonicalRuleChange, *, dry_run: bool) -> None:
     out = console()
     originals: Sequence[object] = done.originals
     for change in done.originals[:_SHOWN]:

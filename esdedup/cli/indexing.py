@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import ExitCode, say_when_interrupted, stop
 from esdedup.cli.feeds import (
     UNDELIVERED,
@@ -38,11 +38,11 @@ from esdedup.cli.options import (
     SetValues,
     StoreUrl,
     Strict,
-    assignments,
+    hide_credentials,
+    load_settings,
     open_deduplicator,
-    open_to_change,
-    settings_of,
-    shown_store,
+    open_for_writing,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -105,11 +105,11 @@ def index(
     from esdedup.ingest.workers import collect_less_often
 
     collect_less_often()
-    documents = read(paths, fields=assignments(field, "--field"))
-    chosen = settings_of(store, preset, settings, set_, {"on_duplicate": on_duplicate})
+    documents = read(paths, fields=parse_assignments(field, "--field"))
+    chosen = load_settings(store, preset, settings, set_, {"on_duplicate": on_duplicate})
     tally = Tally()
     check_notify(notify, notify_since, as_json=json_)
-    since = date_of(notify_since, "--notify-since")
+    since = parse_date_option(notify_since, "--notify-since")
     with (
         open_deduplicator(store, chosen) as deduplicator,
         open_feed(deduplicator.store, notify, since, undelivered) as send,
@@ -137,14 +137,14 @@ def check(
     """Decide about articles without writing anything."""
     from esdedup.ingest.readers import read
 
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     failed = False
     taken: deque[Document | Failure] = deque()
     with (
         _standard_input_as_file(path) as file,
         open_deduplicator(store, chosen, mode="read") as deduplicator,
     ):
-        documents = read([file], fields=assignments(field, "--field"))
+        documents = read([file], fields=parse_assignments(field, "--field"))
         first = list(islice(documents, 2))
         workers, documents = 0, chain(first, documents)
         if len(first) > 1:  # for one, a process would start longer than it works
@@ -159,7 +159,7 @@ def check(
 def _remember(
     documents: Iterable[Document | Failure], taken: deque[Document | Failure]
 ) -> Iterator[Document | Failure]:
-    """Keep what is read from the input until its decision comes."""
+    """Pass documents on, and remember each until its decision comes."""
     for document in documents:
         taken.append(document)
         yield document
@@ -175,7 +175,7 @@ def retry(
 ) -> None:
     """Try the articles in the quarantine again."""
     tally = Tally()
-    with open_to_change(store, settings_of(store, preset, settings, set_)) as deduplicator:
+    with open_for_writing(store, load_settings(store, preset, settings, set_)) as deduplicator:
         batches = ([outcome] for outcome in deduplicator.retry())
         _follow(batches, tally, lambda batch: None, as_json=json_, quiet=False)
     out = console(stderr=json_)
@@ -202,7 +202,7 @@ def choose_workers(
 
 @contextmanager
 def _standard_input_as_file(path: str) -> Iterator[str]:
-    """A pipe has no file name that says what is in it; the first character does."""
+    """Copy a pipe to a file whose suffix names its kind, which the first character shows."""
     if path != "-":
         yield path
         return
@@ -226,7 +226,7 @@ def _unread_dates() -> UnreadDates:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the articles of a run."""
+    """Counts of a run: roles, statuses, unread dates."""
 
     roles: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
@@ -306,7 +306,7 @@ def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
     for role in ROLES:
         rows.add_row(paint(role, STYLES[role]), f"{tally.roles[role]:,}")
     out = console(stderr=stderr)
-    read = f"{count(tally.read, 'article')} read into {shown_store(store)}"
+    read = f"{count(tally.read, 'article')} read into {hide_credentials(store)}"
     out.print_line(read, style="bold")
     out.print(rows)
     statuses = ("new", "unchanged", "changed", "dropped", "relinked", "failed")

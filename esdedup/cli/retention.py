@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 from typer import Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import say_when_interrupted
-from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_to_change
+from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_for_writing
 from esdedup.cli.output import console, count, live_line, print_json
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ def expire(
     from esdedup.maintenance.retention import RetentionProgress, RetentionRule
     from esdedup.maintenance.retention import expire as expired
 
-    before = date_of(older_than, "--older-than")
+    before = parse_date_option(older_than, "--older-than")
     assert before is not None
     rule = RetentionRule(before, None if by == "article" else by, keys_only)
     done = RetentionProgress()
     with (
-        open_to_change(store) as deduplicator,
+        open_for_writing(store) as deduplicator,
         say_when_interrupted(
             lambda: (
                 f"stopped after {count(done.documents, 'article')}; run the same command again "

@@ -1,4 +1,4 @@
-"""Options that searching and folding share, and the queries they stand for."""
+"""Options that `search` and `fold` share, and the query that they describe."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from esdedup.cli.daemons import date_of, parse_span
+from esdedup.cli.daemons import parse_date_option, parse_span
 from esdedup.cli.exit_codes import refuse
-from esdedup.cli.options import assignments
+from esdedup.cli.options import parse_assignments
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -30,7 +30,7 @@ Window = Annotated[
 ]
 
 
-def query_of(
+def build_query(
     words: str | None,
     body: Path | None,
     filters: list[str] | None,
@@ -56,13 +56,13 @@ def query_of(
         raise typer.BadParameter("say what to look for: words, --filter, --since or --body")
     wanted: dict[str, list[str]] = {}
     for pair in filters or []:
-        for name, value in assignments([pair], "--filter").items():
+        for name, value in parse_assignments([pair], "--filter").items():
             wanted.setdefault(name, []).append(value)
-    dates = (date_of(since, "--since"), date_of(until, "--until"))
+    dates = (parse_date_option(since, "--since"), parse_date_option(until, "--until"))
     return Query(words, wanted, *dates, tuple(sort or ()))
 
 
-def span(text: str | None) -> timedelta | None:
+def parse_window(text: str | None) -> timedelta | None:
     if text is None:
         return None
     found = parse_span(text)
@@ -71,7 +71,7 @@ def span(text: str | None) -> timedelta | None:
     return found
 
 
-def ranking(file: Path | None) -> tuple[str, ...]:
+def read_source_ranking(file: Path | None) -> tuple[str, ...]:
     from esdedup.model.queries import read_ranking
 
     if file is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
-from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing, shown_store
+from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, hide_credentials, open_existing
 from esdedup.cli.output import (
     STYLES,
     byline,
@@ -32,9 +32,9 @@ from esdedup.cli.search_options import (
     ShowRule,
     SourcesFile,
     Window,
-    query_of,
-    ranking,
-    span,
+    build_query,
+    parse_window,
+    read_source_ranking,
 )
 
 if TYPE_CHECKING:
@@ -88,13 +88,13 @@ def search(
         "mode": mode,
         "by": by,
         "show": show,
-        "sources": ranking(sources),
+        "sources": read_source_ranking(sources),
         "total": "exact" if exact else "estimate",
-        "window": span(window),
+        "window": parse_window(window),
         "size": number,
         "offset": (page - 1) * number,
     }
-    query = query_of(words, body, filter_, sort, since, until)
+    query = build_query(words, body, filter_, sort, since, until)
     fold: Fold = "none" if all_ else by
     with open_existing(store) as opened:
         searcher = Searcher(opened)
@@ -144,7 +144,7 @@ def show(
 ) -> None:
     """Show one article, what was decided about it, and its story."""
     with open_existing(store) as opened:
-        record = record_of(opened, id_, store)
+        record = find_record(opened, id_, store)
         story = opened.documents.members(record.decision.story, "story")
     if json_:
         own = record.decision.group
@@ -152,22 +152,22 @@ def show(
             "document": record.document,
             "decision": record.decision,
             "words": record.signature.words,
-            "members": members_of(r for r in story if r.decision.group == own),
-            "updates": members_of(r for r in story if r.decision.group != own),
+            "members": to_members(r for r in story if r.decision.group == own),
+            "updates": to_members(r for r in story if r.decision.group != own),
         }
         print_json([shown])
     else:
         _print_record(console(), record, story)
 
 
-def record_of(store: Store, id_: str, url: str) -> Record:
+def find_record(store: Store, id_: str, url: str) -> Record:
     """The stored article; an unknown id ends the command."""
     record = store.documents.get([id_]).get(id_)
     if record is None:
         raise stop(
             ExitCode.FOUND,
-            f"there is no article {plain(id_)} in {shown_store(url)}; `esdedup search` shows the "
-            "ids",
+            f"there is no article {plain(id_)} in {hide_credentials(url)}; `esdedup search` shows "
+            "the ids",
         )
     return record
 
@@ -191,7 +191,7 @@ def _page_json(result: StoryPage, folded: Sequence[Sequence[Record]]) -> dict[st
     out = result.to_json()
     for hit, others in zip(out["hits"], folded, strict=True):
         if others:
-            hit["folded"] = members_of(others)
+            hit["folded"] = to_members(others)
     return {"results": result.total.stories, "articles": result.total.articles, **out}
 
 
@@ -267,7 +267,7 @@ def _totals(result: StoryPage, fold: Fold) -> str:
 # --- one article, one group ------------------------------------------------------------------
 
 
-def members_of(records: Iterable[Record]) -> list[Member]:
+def to_members(records: Iterable[Record]) -> list[Member]:
     from esdedup.model.results import Member, Update
 
     return [

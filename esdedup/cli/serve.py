@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import say
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -17,8 +17,8 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
-    check_exists,
-    settings_of,
+    check_store_exists,
+    load_settings,
 )
 from esdedup.cli.output import console, print_json, table
 from esdedup.errors import SettingsError
@@ -64,8 +64,8 @@ def serve(
 
     _check_reach(host, keys, is_loopback(host))
     if read_only:
-        check_exists(store)
-    chosen = settings_of(store, preset, settings, set_)
+        check_store_exists(store)
+    chosen = load_settings(store, preset, settings, set_)
     check_settings(chosen)
     config = ServiceConfig(
         store=store,
@@ -119,7 +119,7 @@ def add(
     """Create a key; it is printed once and stored as a digest."""
     from esdedup.service.keys import add_key
 
-    print(add_key(keys, name, scope, date_of(expires, "--expires")))
+    print(add_key(keys, name, scope, parse_date_option(expires, "--expires")))
     say(f"{name} may {scope}; this is the only time the key is shown")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.feeds import (
     CheckpointFile,
@@ -27,10 +27,10 @@ from esdedup.cli.options import (
     AsJson,
     FieldNames,
     StoreUrl,
-    assignments,
+    hide_credentials,
+    load_settings,
     open_existing,
-    settings_of,
-    shown_store,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -46,7 +46,7 @@ from esdedup.cli.output import (
     show_all,
     title_of,
 )
-from esdedup.cli.searching import record_of
+from esdedup.cli.searching import find_record
 
 if TYPE_CHECKING:
     from esdedup.cli.screen import Screen
@@ -106,9 +106,9 @@ def similar(
         find = partial(_find_similar, opened, size=size, window=window, explain=explain)
         record = opened.documents.get([what]).get(what)
         if record is None and Path(what).exists():
-            results = find(read([what], fields=assignments(field, "--field")))
+            results = find(read([what], fields=parse_assignments(field, "--field")))
         else:
-            results = find([record or record_of(opened, what, store)])
+            results = find([record or find_record(opened, what, store)])
     for note in (note for found in results for note in found.notes):
         say(note)
     show_all(results, partial(_print_all_similar, explain=explain), as_json=json_)
@@ -206,11 +206,11 @@ def events(
     """Show breaking events: many stories about one thing within a few hours."""
     if ctx.invoked_subcommand is not None:
         return
-    start = date_of(since, "--since")
+    start = parse_date_option(since, "--since")
     if watch:
         from esdedup.alerts.event_watch import EventWatch
 
-        name = f"events of {shown_store(store)}"
+        name = f"events of {hide_credentials(store)}"
         with open_watch_files(checkpoint, name, output) as (recorded, sink):
             with open_existing(store) as opened:
                 chosen = _own_settings(opened, store, set_, {"event_time": time})
@@ -247,14 +247,14 @@ def show_event(
 
     with open_existing(store) as opened:
         chosen = _own_settings(opened, store, set_, {"event_time": time})
-        found = find_events(opened, since=date_of(since, "--since"), settings=chosen)
+        found = find_events(opened, since=parse_date_option(since, "--since"), settings=chosen)
         with_article = (event for event in found if id_ in event.members)
         event = next((event for event in found if event.id == id_), next(with_article, None))
         if event is None:
             raise stop(
                 ExitCode.FOUND,
-                f"there is no event {plain(id_)} in {shown_store(store)}, nor one with such an "
-                "article; `esdedup events` lists them, --since looks further back",
+                f"there is no event {plain(id_)} in {hide_credentials(store)}, nor one with such "
+                "an article; `esdedup events` lists them, --since looks further back",
             )
         found_report = report(event, opened, stories=True)
     show(found_report, _print_report, as_json=json_)
@@ -317,7 +317,7 @@ def story(
     from esdedup.stories.timeline import story_of
 
     with open_existing(store) as opened:
-        found = story_of(record_of(opened, id_, store), opened)
+        found = story_of(find_record(opened, id_, store), opened)
     show(found, _print_story, as_json=json_)
 
 
@@ -375,13 +375,13 @@ def _own_settings(
     """The settings of the store with those of these commands as they are given here."""
     from esdedup.errors import SettingsError
 
-    given = assignments(values, "--set")
+    given = parse_assignments(values, "--set")
     for name in given:
         if not name.startswith(_OWN):
             raise SettingsError(
                 f"{name} cannot be set here; these commands read {', '.join(_own_names())}"
             )
-    chosen = settings_of(url, flags={**given, **flags})
+    chosen = load_settings(url, flags={**given, **flags})
     own = {name: getattr(chosen, name) for name in _own_names()}
     return replace(store.settings, **own)
 

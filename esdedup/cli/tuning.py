@@ -19,11 +19,11 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
-    assignments,
-    check_exists,
+    check_store_exists,
+    hide_credentials,
+    load_settings,
     open_existing,
-    settings_of,
-    shown_store,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     console,
@@ -93,8 +93,9 @@ def tune(
     from esdedup.evaluation.tuning import tune as search
     from esdedup.settings import Settings
 
-    fixed = assignments(values, "--set")
-    wanted = grid_of(method, {n: v.split(",") for n, v in assignments(ranges, "--grid").items()})
+    fixed = parse_assignments(values, "--set")
+    given = {name: v.split(",") for name, v in parse_assignments(ranges, "--grid").items()}
+    wanted = grid_of(method, given)
     preset = ALIASES.get(method, method)
     made = [Settings.load(preset=preset, flags={**fixed, **one}) for one in wanted]
     grid = [{n: getattr(s, n) for n in one} for s, one in zip(made, wanted, strict=True)]
@@ -152,7 +153,7 @@ def _judge_store(
         else:
             drawn = sample(opened, per_bin=per_bin, most=most)
             if not drawn:
-                say(f"no two articles in {shown_store(url)} share keys: there is nothing to judge")
+                say(f"no two articles in {hide_credentials(url)} share keys: nothing to judge")
                 return
             write(file, drawn)
         _ask(opened, file, drawn, judge)
@@ -219,10 +220,10 @@ def rethreshold(
     """
     from esdedup.maintenance import rethreshold as work
 
-    check_exists(store)
-    settings = settings_of(store, file=settings_file, values=values)
+    check_store_exists(store)
+    settings = load_settings(store, file=settings_file, values=values)
     with open_existing(store, settings, mode="write" if apply else "read") as opened:
-        found = work.rethreshold(opened) if apply else work.changes(opened)
+        found = work.rethreshold(opened) if apply else work.find_changes(opened)
     show_all(found, partial(_print_changes, applied=apply), as_json=as_json)
 
 

@@ -17,8 +17,8 @@ from esdedup.cli.options import (
     FieldNames,
     SettingsFile,
     SetValues,
-    assignments,
     open_existing,
+    parse_assignments,
 )
 from esdedup.cli.output import console, count, live_line, plain, print_json, say_failure, table
 
@@ -72,9 +72,9 @@ def build(
     if not paths and not store:
         raise typer.BadParameter("name files to count, or a store (--store URL)")
     _check_folder(out)
-    chosen = Settings.load(file=settings, flags=assignments(set_, "--set"))
+    chosen = Settings.load(file=settings, flags=parse_assignments(set_, "--set"))
     shape = Shape.of(error or ERROR, doubt or DOUBT)
-    articles = _articles(paths or [], store, assignments(field, "--field"))
+    articles = _articles(paths or [], store, parse_assignments(field, "--field"))
     counted = _count_articles(articles, chosen, shape, workers)
     version = write(counted, out)
     _show_statistics(out, counted, version, as_json=json_)

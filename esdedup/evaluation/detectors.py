@@ -80,7 +80,7 @@ class EvaluatedMethod(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """The pipeline itself under some settings."""
+    """Our own detection under some settings."""
 
     settings: Settings
     name: str
@@ -147,7 +147,7 @@ def resolve(name: str, load: Callable[[str], Settings], store: str = IN_MEMORY) 
     return Ours(load(preset), name, store)
 
 
-def all_names() -> list[str]:
+def list_methods() -> list[str]:
     from esdedup.evaluation.baselines import BASELINES
 
     return [*PRESETS, *BASELINES]
@@ -171,7 +171,7 @@ def _to_ruling(decision: Decision) -> Ruling:
 
 
 def _groups(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, str]:
-    """An update is linked: its story counts. Failures without a document stand alone."""
+    """The story of each document: an update counts as linked. A failure is a group of its own."""
     deduplicator.store.concurrency.make_visible()
     there = deduplicator.store.documents.get(ids)
     return {i: there[i].decision.story if i in there else i for i in ids}

@@ -2,8 +2,8 @@
 
 Paper 002, section 4.1: pairs that share something are drawn evenly over the whole range of
 likeness, so that the few close ones and the borderline ones are seen as often as the many that are
-far apart. Every pair stands for as many as its bin has pairs for each one drawn, which the
-estimates take into account. Recall is relative to the candidates: what shares no keys is not seen.
+far apart. Each drawn pair represents all pairs of its bin in equal parts; the estimates are
+weighted by that. Recall is relative to the candidates: pairs that share no keys are not seen.
 """
 
 from __future__ import annotations

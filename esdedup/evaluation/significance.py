@@ -22,7 +22,7 @@ class Test:
     n: int
 
 
-def matched_pairs(
+def paired_t_test(
     one: Sequence[float], other: Sequence[float], *, alternative: str = "greater"
 ) -> Test:
     """t-test over matched pairs, as in paper 004, Table 6.10: is `one` greater?
@@ -40,7 +40,7 @@ def matched_pairs(
     return Test(float(found.statistic), float(found.pvalue), len(differences))
 
 
-def at_disagreement(one: Sequence[bool], other: Sequence[bool]) -> Test:
+def chi_squared_test(one: Sequence[bool], other: Sequence[bool]) -> Test:
     """Chi-squared over the cases that exactly one method got right (paper 002, section 4.5)."""
     stats = import_extra("scipy.stats")
     only_one = sum(a and not b for a, b in zip(one, other, strict=True))
@@ -60,10 +60,10 @@ def compare(one: OnlineRun, other: OnlineRun) -> dict[str, float | int]:
     """
     wrong, also = _wrong_shares(other), _wrong_shares(one)
     names = sorted(wrong)
-    t = matched_pairs([wrong[n] for n in names], [also[n] for n in names])
+    t = paired_t_test([wrong[n] for n in names], [also[n] for n in names])
     right, as_well = one.is_right(), other.is_right()
     ids = sorted(right)
-    chi = at_disagreement([right[i] for i in ids], [as_well[i] for i in ids])
+    chi = chi_squared_test([right[i] for i in ids], [as_well[i] for i in ids])
     return {
         "t": round(t.statistic, 4),
         "t_p": t.p,
@@ -82,7 +82,7 @@ def _wrong_shares(run: OnlineRun) -> dict[str, float]:
 
 
 def f1_interval(parts: Mapping[str, Score], *, seed: int = 0) -> tuple[float, float]:
-    """Bootstrap over clusters: documents of one cluster stand or fall together."""
+    """Bootstrap over clusters: documents of one cluster are not independent."""
     import numpy as np
 
     scores = [s for s in parts.values() if s.tp + s.fp + s.fn]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from esdedup.errors import InputError
 from esdedup.evaluation.baselines import Baseline, with_threshold
 from esdedup.evaluation.detectors import EvaluatedMethod, Ours
-from esdedup.evaluation.measures import summary
+from esdedup.evaluation.measures import summarise
 from esdedup.evaluation.online import Arrival, Labels, OnlineRun, cluster_summary, run_online
 from esdedup.evaluation.pairs import PairRun, pair_summary, run_pairs
 from esdedup.evaluation.report import Chapter, facts_of, online_mistakes, pair_mistakes
@@ -44,13 +44,13 @@ class EvaluationResult:
     pairs: PairRun | None = None
 
 
-def labels_for(folder: Path, plan: EvaluationPlan) -> Kind:
+def choose_labels(folder: Path, plan: EvaluationPlan) -> Kind:
     """Which labels to read where a set may have both: a broken file that is not needed is left."""
     needed: Kind = "pairs" if plan.protocol == "pairs" else "clusters"
     return needed if (folder / f"{needed}.csv").is_file() else "any"
 
 
-def protocol_for(gold: GoldSet, plan: EvaluationPlan) -> Protocol:
+def choose_protocol(gold: GoldSet, plan: EvaluationPlan) -> Protocol:
     if plan.protocol in ("online", "clusters") and not gold.cluster:
         raise InputError(
             f"{gold.name}: the {plan.protocol} protocol needs clusters.csv, or a pairs.csv that "
@@ -67,7 +67,7 @@ def evaluate(
     plan: EvaluationPlan,
     progress: Progress = lambda what, done, total: None,
 ) -> EvaluationResult:
-    protocol = protocol_for(gold, plan)
+    protocol = choose_protocol(gold, plan)
     chosen: JSON = {}
     if isinstance(detector, Baseline) and detector.swept:
         detector, value = _best(gold, detector, plan, protocol)
@@ -82,7 +82,7 @@ def evaluate(
     if protocol == "clusters":
         figures = cluster_summary(gold, runs)
     else:
-        figures = summary([run.score for run in runs])
+        figures = summarise([run.score for run in runs])
         if plan.labels == "events":
             figures["false_positive_rate"] = round(figures["fp"] / len(runs[0].verdicts), 6)
     if plan.with_statistics:
@@ -146,12 +146,12 @@ def without_update_rules(
     detector = result.detector
     if not isinstance(detector, Ours) or not detector.has_update_rules:
         return None
-    if protocol_for(gold, plan) != "online":
+    if choose_protocol(gold, plan) != "online":
         return None
     return evaluate(gold, detector.without_update_rules(), plan, progress)
 
 
-def comparisons(results: Sequence[EvaluationResult]) -> list[JSON]:
+def compare_results(results: Sequence[EvaluationResult]) -> list[JSON]:
     """Every method against every other that is worse than it, in the first order."""
     ranked = sorted((r for r in results if r.runs), key=lambda r: -r.row["f1"])
     return [
@@ -165,7 +165,9 @@ def comparisons(results: Sequence[EvaluationResult]) -> list[JSON]:
     ]
 
 
-def chapter(gold: GoldSet, results: Sequence[EvaluationResult], plan: EvaluationPlan) -> Chapter:
+def build_chapter(
+    gold: GoldSet, results: Sequence[EvaluationResult], plan: EvaluationPlan
+) -> Chapter:
     """Everything the page shows about one set."""
     curves = {r.row["method"]: _pairs_of(gold, r, plan).curve() for r in results}
     ours = next((r.detector for r in results if isinstance(r.detector, Ours)), None)
@@ -181,12 +183,12 @@ def chapter(gold: GoldSet, results: Sequence[EvaluationResult], plan: Evaluation
         mistakes[r.row["method"]] = found or []
     return Chapter(
         title=gold.name,
-        facts=facts_of(gold, [f"protocol {protocol_for(gold, plan)}"]),
+        facts=facts_of(gold, [f"protocol {choose_protocol(gold, plan)}"]),
         rows=[r.row for r in results],
         curves=curves,
         s_curve=s_curve,
         mistakes=mistakes,
-        comparisons=comparisons(results),
+        comparisons=compare_results(results),
     )
 
 

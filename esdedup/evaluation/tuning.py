@@ -1,4 +1,4 @@
-"""Grid search on labelled sets, with a figure that is not the tuned one.
+"""Grid search on labelled sets, with a cross-validated figure for the chosen combination.
 
 Every combination is replayed once an order, and its verdicts are counted by gold cluster. Then
 clusters are dealt into folds; for each fold the best combination on the other folds is scored on

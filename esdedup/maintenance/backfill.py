@@ -41,9 +41,9 @@ from esdedup.stores.cluster.foreign_index import (
 )
 from esdedup.stores.cluster.requests import documents as document_requests
 
-# Pages are large; articles are not.
+# HTML pages read at once: they are larger than texts.
 _PAGES_AT_ONCE = 50
-# Clocks of several machines differ; looking at a link once more costs little.
+# Clocks of several machines differ; reconciling a link once more costs little.
 OVERLAP = timedelta(minutes=5)
 # Each pass takes what was written during the one before it; a few are enough unless articles
 # come faster than they are signed, and then `sweep` is the remedy.
@@ -345,7 +345,7 @@ class Backfill:
         if self._plan.throttle:  # short steps, not a burst every minute
             size = max(1, min(size, round(self._plan.throttle)))
         names = [name for field_ in ours for name in self._names.names(field_)]
-        # Anew for every pass: an index may have come with other types.
+        # Read for every pass: a new index may have other types.
         self._orders = self.index.orders(self._names.names("published"))
         return self.index.pages(
             query, size=size, source=[*names, "dedup"], orders=self._orders, part=self._plan.part
@@ -369,7 +369,7 @@ class Backfill:
         return [{"bool": {"should": ranges, "minimum_should_match": 1}}]
 
     def _count(self) -> int:
-        """Of this part, roughly: a hash cuts evenly."""
+        """Estimate the documents of this part: a hash cuts evenly."""
         whole = self.index.count(self._query(everything=self._plan.restart))
         return round(whole / self._plan.part.of)
 
@@ -475,7 +475,7 @@ def _state_name(part: Part) -> str:
 
 
 def _first_seen(hit: JSON, otherwise: int) -> int:
-    """Arrival is a fact: it stays when an article is signed again."""
+    """When the article was first seen, which stays when it is signed again."""
     known = ours_of(hit).get("first_seen")
     return known if isinstance(known, int) else otherwise
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import StoreError
-from esdedup.maintenance.rethreshold import Change, all_records, changes_of
+from esdedup.maintenance.rethreshold import Change, find_changes_among, read_records
 from esdedup.model import Order
 from esdedup.model.batching import batched
 from esdedup.model.json_form import Result, in_json
@@ -58,9 +58,9 @@ def change_canonical_rule(
             builder, format_ = deduplicator.writer.builder, settings.fingerprint_of_format()
             placed = [
                 (record, _with_order(record, builder.order_of(record), format_))
-                for record in all_records(store)
+                for record in read_records(store)
             ]
-            found = changes_of([new for _, new in placed], store)
+            found = find_changes_among([new for _, new in placed], store)
             moved = [new for old, new in placed if _has_moved(old, new)]
             done = CanonicalRuleChange(
                 sum(old.order != new.order for old, new in placed), tuple(found)

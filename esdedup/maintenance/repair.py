@@ -43,7 +43,7 @@ def _sign_again(deduplicator: Deduplicator) -> list[str]:
 def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:
     store, mine = deduplicator.store, deduplicator.settings.fingerprint_of_format()
     if not any("have format" in problem for problem in store.maintenance.find_problems()):
-        return  # reading every document takes long
+        return  # do not read every document
     for group, _ in store.search.groups(smallest=1, size=_ALL):
         for record in store.documents.members(group):
             if record.signature.format != mine and record.decision.role != "unprocessed":
@@ -69,7 +69,7 @@ def _relink(deduplicator: Deduplicator) -> list[str]:
 
 
 def _as_decided(record: Record) -> tuple[Record, Decision]:
-    """The same place, written whole; an unprocessed article leads itself, whatever was stored."""
+    """The stored decision, to be written again; an unprocessed article is a group of its own."""
     id_, decision = record.document.id, record.decision
     if decision.role == "unprocessed":
         return record, Decision(id_, "unprocessed", id_, id_, reason=decision.reason)

@@ -38,13 +38,13 @@ class Change(Result):
         }
 
 
-def changes(store: Store) -> list[Change]:
-    """What the settings that the store was opened with would change; nothing is written."""
-    return changes_of(list(all_records(store)), store)
+def find_changes(store: Store) -> list[Change]:
+    """Find what the settings that the store was opened with would change; nothing is written."""
+    return find_changes_among(list(read_records(store)), store)
 
 
-def changes_of(records: list[Record], store: Store) -> list[Change]:
-    """Like `changes`, for records whose canonical order may differ from the stored one."""
+def find_changes_among(records: list[Record], store: Store) -> list[Change]:
+    """Like `find_changes`, for records whose canonical order may differ from the stored one."""
     signed = [r for r in records if r.decision.role != "unprocessed"]
     signed.sort(key=lambda r: r.order)
     pending, found = PendingIndex(), list[Change]()
@@ -75,7 +75,7 @@ def rethreshold(store: Store) -> list[Change]:
     """Write the changes and the settings; on a cluster, reconcile what others wrote meanwhile."""
     with store.concurrency.transaction():
         store.concurrency.snapshot()
-        found = changes(store)
+        found = find_changes(store)
         ids = {change.decision.id for change in found}
         report = store.documents.relink([(change.record, change.decision) for change in found])
         if store.settings.attract != "all":
@@ -90,7 +90,7 @@ def rethreshold(store: Store) -> list[Change]:
     return found
 
 
-def all_records(store: Store) -> Iterator[Record]:
+def read_records(store: Store) -> Iterator[Record]:
     """All documents, without the texts, which nothing here reads."""
     for page in store.documents.scan():
         for record in page:

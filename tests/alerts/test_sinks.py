@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from esdedup.alerts.sinks import (
     NdjsonSink,
     Notification,
-    notifications,
-    notifications_since,
+    make_notifications,
     open_sink,
+    replay_notifications,
 )
 from esdedup.alerts.webhook import Address, DeliveryFailed, Webhook
 from esdedup.cli import app
@@ -247,14 +247,14 @@ def test_new_stories_and_updates_are_told_and_copies_are_not(deduplicator: Dedup
 
     documents = [Document.from_json(raw) for raw in stories()]
     outcomes = list(deduplicator.add_many(documents))
-    told = [n.to_json() for n in notifications(outcomes, deduplicator.store)]
+    told = [n.to_json() for n in make_notifications(outcomes, deduplicator.store)]
     assert [(n["kind"], n["id"]) for n in told] == [("story", "a"), ("update", "update")]
     assert told[1]["updates"] == "a"
     assert told[1]["numbers"][0][:2] == ["12", "17"]
     again = list(deduplicator.add_many(documents))
-    assert notifications(again, deduplicator.store) == []
+    assert make_notifications(again, deduplicator.store) == []
     since = datetime.now(UTC) - timedelta(hours=1)
-    replayed = [n.id for found in notifications_since(deduplicator.store, since) for n in found]
+    replayed = [n.id for found in replay_notifications(deduplicator.store, since) for n in found]
     assert replayed == [n["notification"] for n in told]
 
 

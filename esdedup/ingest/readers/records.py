@@ -1,4 +1,4 @@
-"""One record of a file, whatever its field names, to a `Document` or a `Failure`."""
+"""Turns one record of a file, whatever its field names, into a `Document` or a `Failure`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 # Parameters that identify a campaign or a click, not another article.
 _TRACKING = re.compile(r"(utm_.*|(fb|g|d|y|ms)clid|igshid|mc_[ce]id)(=|$)", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# What no text should carry: null bytes, and halves of surrogate pairs, which cannot be encoded.
+# Removed from texts: null bytes, and halves of surrogate pairs, which cannot be encoded.
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_.].*)?$")
 # ISO 639-2 codes seen in feeds for the languages most news is written in.
