@@ -24,7 +24,7 @@ from esdedup.cli.options import (
     open_existing,
     open_for_writing,
 )
-from esdedup.cli.output import console, count, join, paint, plain, print_json, show, show_all, table
+from esdedup.cli.output import console, count, join, paint, plain, print_json, print_result, table
 from esdedup.errors import StoreError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def quarantine(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     """List the articles that could not be processed, and why."""
     with open_existing(store) as opened:
         failures = opened.quarantine.entries()
-    show_all(failures, _print_quarantine, as_json=json_)
+    print_result(failures, _print_quarantine, as_json=json_)
 
 
 def _print_quarantine(out: Screen, failures: Sequence[Failure]) -> None:
@@ -59,7 +59,7 @@ def delete(
     """
     with open_for_writing(store) as deduplicator:
         report = _delete(deduplicator, ids, dry_run=dry_run)
-    show(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
+    print_result(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
     if report.missing:
         raise stop(
             ExitCode.FOUND,

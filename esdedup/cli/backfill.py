@@ -37,8 +37,8 @@ from esdedup.cli.output import (
     live_line,
     plain,
     print_json,
+    print_result,
     print_unread_dates,
-    show,
 )
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def backfill(
     with open_deduplicator(store, chosen, mode="read" if dry_run else "write") as deduplicator:
         job = Backfill(deduplicator, plan)
         if dry_run:
-            show(job.preview(), _print_preview, as_json=json_)
+            print_result(job.preview(), _print_preview, as_json=json_)
             return
         progress = _follow(job, quiet=quiet)
     part = f" of part {plan.part.number}/{plan.part.of}" if plan.part.of > 1 else ""
@@ -224,7 +224,7 @@ def _print_preview(out: Screen, preview: Preview) -> None:
 
 def _show_signed(progress: Progress, *, as_json: bool, quiet: bool, part: str = "") -> None:
     if as_json or not quiet:
-        show(progress, partial(_print_signed, part=part), as_json=as_json)
+        print_result(progress, partial(_print_signed, part=part), as_json=as_json)
     _say_failures(progress)
 
 

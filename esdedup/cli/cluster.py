@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -129,16 +130,15 @@ def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
 
     target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
     index = target.index if target else "news"
-    if part == "component":
-        return templates.component(settings)
-    if part == "index":
-        product = (target and target.product) or "elasticsearch"
-        return templates.index(settings, store=index, name=name, product=product)
-    if part == "mapping":
-        return {"properties": mapping_requests.properties()}
-    if part == "elasticsearch-role":
-        return templates.elasticsearch_role(index)
-    return templates.opensearch_roles(index)
+    product = (target and target.product) or "elasticsearch"
+    parts: dict[TemplatePart, Callable[[], Any]] = {
+        "component": lambda: templates.component(settings),
+        "index": lambda: templates.index(settings, store=index, name=name, product=product),
+        "mapping": lambda: {"properties": mapping_requests.properties()},
+        "elasticsearch-role": lambda: templates.elasticsearch_role(index),
+        "opensearch-roles": lambda: templates.opensearch_roles(index),
+    }
+    return parts[part]()
 
 
 # --- one article per story, for clients that stay as they are -------------------------------

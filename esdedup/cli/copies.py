@@ -37,9 +37,9 @@ from esdedup.cli.output import (
     paint,
     plain,
     print_json,
+    print_result,
     say_failure,
     shorten,
-    show,
     title_of,
 )
 
@@ -159,7 +159,7 @@ def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool)
                 continue
             found |= bool(checked.copies)
             _say_short(checked, opened.settings)
-            show(checked, _print, as_json=as_json)
+            print_result(checked, _print, as_json=as_json)
     if failed:
         raise stop(ExitCode.QUARANTINED)
     if not found:

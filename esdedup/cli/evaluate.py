@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -122,11 +122,15 @@ def evaluate(
     """
     from esdedup.evaluation.sets import load
     from esdedup.evaluation.suite import EvaluationPlan, choose_labels
+    from esdedup.settings import Settings
 
     flags: dict[str, Any] = dict(parse_assignments(values, "--set"))
     if not number_check:
         flags |= {"number_check": False, "extended_ratio": 0.0}
-    maker = _Maker(preset, settings_file, flags, store)
+
+    def load_preset(name: str | None = preset) -> Settings:
+        return Settings.load(preset=name, file=settings_file, flags=flags)
+
     plan = EvaluationPlan(
         protocol=protocol,
         order=order,
@@ -138,7 +142,7 @@ def evaluate(
         golds = [
             load(
                 folder,
-                maker.settings(),
+                load_preset(),
                 source=source,
                 labels="none" if disagreements else choose_labels(folder, plan),
                 progress=lambda done, total: line.update("reading pages", done, total),
@@ -146,40 +150,31 @@ def evaluate(
             for folder in sets
         ]
         if disagreements:
-            _disagree(golds, maker.detectors(list(disagreements)), judged, as_json=as_json)
+            _disagree(golds, _detectors(disagreements, load_preset, store), judged, as_json=as_json)
             return
-        detectors = maker.detectors(methods)
-        results = [_on(gold, detectors, plan, line.update, as_json=as_json) for gold in golds]
+        detectors = _detectors(methods, load_preset, store)
+        results = [
+            _run_methods(gold, detectors, plan, line.update, as_json=as_json) for gold in golds
+        ]
     if report is not None:
         _write_report(report, list(zip(golds, results, strict=True)), plan)
 
 
-class _Maker:
-    """Detectors from the options of the command."""
+def _detectors(
+    names: Sequence[str] | None, load: Callable[..., Settings], store: str
+) -> list[EvaluatedMethod]:
+    from esdedup.evaluation.detectors import Ours, list_methods, resolve
 
-    def __init__(
-        self, preset: str | None, file: Path | None, flags: dict[str, Any], store: str
-    ) -> None:
-        self._preset, self._file, self._flags, self._store = preset, file, flags, store
-
-    def settings(self, preset: str | None = None) -> Settings:
-        from esdedup.settings import Settings
-
-        return Settings.load(preset=preset or self._preset, file=self._file, flags=self._flags)
-
-    def detectors(self, names: Sequence[str] | None) -> list[EvaluatedMethod]:
-        from esdedup.evaluation.detectors import Ours, list_methods, resolve
-
-        if not names:
-            settings = self.settings()
-            return [Ours(settings, settings.preset, self._store)]
-        wanted = [name.strip() for given in names for name in given.split(",") if name.strip()]
-        if "all" in wanted:
-            wanted = list_methods()
-        return [resolve(name, self.settings, self._store) for name in dict.fromkeys(wanted)]
+    if not names:
+        settings = load()
+        return [Ours(settings, settings.preset, store)]
+    wanted = [name.strip() for given in names for name in given.split(",") if name.strip()]
+    if "all" in wanted:
+        wanted = list_methods()
+    return [resolve(name, load, store) for name in dict.fromkeys(wanted)]
 
 
-def _on(
+def _run_methods(
     gold: GoldSet,
     detectors: Sequence[EvaluatedMethod],
     plan: EvaluationPlan,

@@ -26,8 +26,8 @@ from esdedup.cli.output import (
     join,
     paint,
     plain,
+    print_result,
     shorten,
-    show,
     table,
     title_of,
     write_file,
@@ -86,7 +86,7 @@ def explain(
 
         write_file(html, render_page(explanation))
     if json_ or html is None:
-        show(explanation, partial(_print, full=full), as_json=json_)
+        print_result(explanation, partial(_print, full=full), as_json=json_)
 
 
 def _nearest(record: Record) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -15,10 +15,6 @@ from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import AsJson, Strict, open_existing
 from esdedup.cli.output import count, plain, print_json
 from esdedup.cli.search_options import By, SourcesFile, Window, parse_window, read_source_ranking
-
-if TYPE_CHECKING:
-    from esdedup.search.fold import FoldedItem, KeptItem
-
 
 KeepRule = Literal["first", "earliest", "source", "longest"]
 
@@ -66,22 +62,14 @@ def fold(
                 **options,
             )
             kept, gone, notes = len(result.kept), len(result.folded), result.notes
-            print_json(_lines(result.kept, result.folded, folded, json_))
+            lines: Sequence[Any] = result.folded if folded else result.kept
+            print_json(lines if folded or json_ else [one.item for one in result.kept])
     for note in notes:
         say(plain(note))
     if not quiet:
         say(f"{count(kept + gone, 'item')}, {kept:,} kept, {gone:,} folded")
     if strict and reading.failures:
         raise stop(ExitCode.QUARANTINED)
-
-
-def _lines(
-    kept: tuple[KeptItem, ...], folded: tuple[FoldedItem, ...], only_folded: bool, as_json: bool
-) -> Iterator[Any]:
-    if only_folded:
-        yield from (item.to_json() for item in folded)
-    else:
-        yield from (item.to_json() if as_json else item.item for item in kept)
 
 
 def _print_stream(reading: _Reading, only_folded: bool, options: dict[str, Any]) -> tuple[int, int]:
@@ -131,7 +119,8 @@ class _Reading:
                 self.failures += 1
                 say(f"line {number} is no JSON ({error}); it is left out")
                 continue
-            if number == 1 and (isinstance(value, list) or _is_answer(value)):
+            hits = value.get("hits") if isinstance(value, dict) else None
+            if number == 1 and (isinstance(value, list) or isinstance(hits, dict | list)):
                 yield from read_list(value)
             else:
                 yield value
@@ -148,7 +137,3 @@ class _Reading:
                 f"{self._file or 'the input'} is no JSON ({error}); give one object a line, or "
                 "an array"
             ) from error
-
-
-def _is_answer(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("hits"), dict | list)

@@ -4,6 +4,7 @@ export, import, reroot."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -30,7 +31,7 @@ from esdedup.cli.output import (
     paint,
     plain,
     print_json,
-    show,
+    print_result,
     table,
     title_of,
 )
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from esdedup.cli.screen import Screen
     from esdedup.maintenance.change_canonical_rule import CanonicalRuleChange
     from esdedup.maintenance.curation import CurationResult
-    from esdedup.settings import Settings
     from esdedup.stores import Record
 
 _SHOWN = 20  # changes that are listed
@@ -190,26 +190,19 @@ def reroot(
     On a cluster nobody else should write meanwhile.
     """
     from esdedup.maintenance.change_canonical_rule import change_canonical_rule
+    from esdedup.settings.values import read_list
 
     if (keep == "ranking") != (sources is not None):
         raise refuse("--sources", "--keep ranking and --sources FILE go together")
     check_store_exists(store)
     with open_deduplicator(store, mode="read" if dry_run else "write") as deduplicator:
-        chosen = _with_rule(deduplicator.settings, keep, sources)
+        ranking = read_list(sources, "--sources") if sources is not None else ()
+        chosen = replace(deduplicator.settings, keep=keep, keep_sources=ranking)
         done = change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
     if json_:
         print_json([{**done.to_json(), "keep": keep, "dry_run": dry_run}])
     else:
         _print_rule_change(done, dry_run=dry_run)
-
-
-def _with_rule(settings: Settings, keep: CanonicalRule, sources: Path | None) -> Settings:
-    from dataclasses import replace
-
-    from esdedup.settings.values import read_list
-
-    ranking = read_list(sources, "--sources") if sources is not None else ()
-    return replace(settings, keep=keep, keep_sources=ranking)
 
 
 def _curate(
@@ -224,7 +217,7 @@ def _curate(
     """Make the change, and show what came of it."""
     with open_for_writing(store) as deduplicator:
         done = change(deduplicator, what, **options)
-    show(done, partial(_print, mark=mark), as_json=as_json)
+    print_result(done, partial(_print, mark=mark), as_json=as_json)
     return done
 
 

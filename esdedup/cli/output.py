@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from esdedup.features.numbers import NumberChange
     from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Evidence, Failure
-    from esdedup.model.json_form import Result
 
 # Control characters, which could steer the terminal.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -38,25 +37,15 @@ def console(*, stderr: bool = False) -> Screen:
     return Screen(stderr=stderr)
 
 
-T = TypeVar("T", bound="Result")
+T = TypeVar("T")
 
 
-def show(result: T, print_text: Callable[[Screen, T], None], *, as_json: bool) -> None:
-    """Print the result of a command: a line of JSON for programs, or text for people."""
+def print_result(result: T, print_text: Callable[[Screen, T], None], *, as_json: bool) -> None:
+    """Print what a command found: text for people, or JSON, a line for each result of a list."""
     if as_json:
-        print_json([result])
+        print_json(result if isinstance(result, list | tuple) else [result])
     else:
         print_text(console(), result)
-
-
-def show_all(
-    results: Sequence[T], print_text: Callable[[Screen, Sequence[T]], None], *, as_json: bool
-) -> None:
-    """Like `show`, for several results: each is a line of JSON."""
-    if as_json:
-        print_json(results)
-    else:
-        print_text(console(), results)
 
 
 def print_document(value: Any) -> None:

@@ -22,7 +22,7 @@ from esdedup.cli.output import (
     paint,
     plain,
     print_json,
-    show_all,
+    print_result,
     table,
     title_of,
 )
@@ -132,7 +132,7 @@ def front(
 
     with open_existing(store) as opened:
         sections = Searcher(opened).front_page(category, only or (), size=number, by=by)
-    show_all(sections, _print_sections, as_json=json_)
+    print_result(sections, _print_sections, as_json=json_)
     if not any(section.hits for section in sections):
         raise stop(ExitCode.FOUND)
 

@@ -41,9 +41,8 @@ from esdedup.cli.output import (
     join,
     paint,
     plain,
+    print_result,
     say_failure,
-    show,
-    show_all,
     title_of,
 )
 from esdedup.cli.searching import find_record
@@ -111,7 +110,7 @@ def similar(
             results = find([record or find_record(opened, what, store)])
     for note in (note for found in results for note in found.notes):
         say(note)
-    show_all(results, partial(_print_all_similar, explain=explain), as_json=json_)
+    print_result(results, partial(_print_all_similar, explain=explain), as_json=json_)
     if not results:
         raise stop(ExitCode.QUARANTINED)
     if not any(found.found for found in results):
@@ -224,7 +223,7 @@ def events(
         chosen = _own_settings(opened, store, set_, {"event_time": time})
         found = find_events(opened, since=start, settings=chosen)
         for event in found:
-            show(report(event, opened), _print_event, as_json=json_)
+            print_result(report(event, opened), _print_event, as_json=json_)
     if not found:
         raise stop(
             ExitCode.FOUND,
@@ -257,7 +256,7 @@ def show_event(
                 "an article; `esdedup events` lists them, --since looks further back",
             )
         found_report = report(event, opened, stories=True)
-    show(found_report, _print_report, as_json=json_)
+    print_result(found_report, _print_report, as_json=json_)
 
 
 def _print_event(out: Screen, report: Report) -> None:
@@ -318,7 +317,7 @@ def story(
 
     with open_existing(store) as opened:
         found = story_of(find_record(opened, id_, store), opened)
-    show(found, _print_story, as_json=json_)
+    print_result(found, _print_story, as_json=json_)
 
 
 def _print_story(out: Screen, found: Story) -> None:

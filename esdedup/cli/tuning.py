@@ -29,8 +29,7 @@ from esdedup.cli.output import (
     console,
     count,
     paint,
-    show,
-    show_all,
+    print_result,
     side_by_side,
     table,
     write_file,
@@ -110,7 +109,7 @@ def tune(
         workers=workers,
         progress=_say_progress,
     )
-    show(tuned, _print_tuned, as_json=as_json)
+    print_result(tuned, _print_tuned, as_json=as_json)
     if out is not None:
         notes = [
             f"esdedup tune {' '.join(folder.name for folder in sets)} --method {method}",
@@ -161,7 +160,7 @@ def _judge_store(
     if not agreed_pairs(judged):
         say("nothing is judged yet")
         return
-    show(estimate(judged), _print_judged, as_json=as_json)
+    print_result(estimate(judged), _print_judged, as_json=as_json)
 
 
 def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
@@ -224,7 +223,7 @@ def rethreshold(
     settings = load_settings(store, file=settings_file, values=values)
     with open_existing(store, settings, mode="write" if apply else "read") as opened:
         found = work.rethreshold(opened) if apply else work.find_changes(opened)
-    show_all(found, partial(_print_changes, applied=apply), as_json=as_json)
+    print_result(found, partial(_print_changes, applied=apply), as_json=as_json)
 
 
 def _print_changes(out: Screen, found: Sequence[Change], *, applied: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,16 +113,12 @@ def _articles(
     paths: list[str], store: str | None, fields: dict[str, str]
 ) -> Iterator[Document | Failure]:
     from esdedup.ingest.readers import read
-
-    given = read(paths, fields=fields)
-    return chain(given, _read_store(store)) if store else given
-
-
-def _read_store(store: str) -> Iterator[Document]:
     from esdedup.ingest.word_counting import read_articles
 
-    with open_existing(store) as opened:
-        yield from read_articles(opened)
+    yield from read(paths, fields=fields)
+    if store:
+        with open_existing(store) as opened:
+            yield from read_articles(opened)
 
 
 def _count_articles(

@@ -22,22 +22,16 @@ def repair(deduplicator: Deduplicator) -> list[str]:
 def _sign(deduplicator: Deduplicator) -> list[str]:
     """Documents without a group, or signed in another format, are signed again."""
     if deduplicator.store.maintenance.foreign_index is None:
-        return _sign_again(deduplicator)
+        # An SQLite store has no document without a group.
+        documents = list(_of_other_formats(deduplicator))
+        list(deduplicator.add_many(documents))
+        return [f"{len(documents)} articles of another format signed"] if documents else []
     deduplicator.store.concurrency.make_visible()
     signed, refused = 0, {}
     for progress in Backfill(deduplicator, BackfillPlan()).catch_up():
         signed, refused = progress.done, progress.failures
     done = [f"{signed} articles without a group, or of another format, signed"] if signed else []
     return done + [f"{id_} cannot be signed: {reason}" for id_, reason in refused.items()]
-
-
-def _sign_again(deduplicator: Deduplicator) -> list[str]:
-    """An SQLite store has no document without a group; those of another format are indexed anew."""
-    documents = list(_of_other_formats(deduplicator))
-    if not documents:
-        return []
-    list(deduplicator.add_many(documents))
-    return [f"{len(documents)} articles of another format signed"]
 
 
 def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:

@@ -20,7 +20,7 @@ from esdedup.alerts.sinks import (
     open_sink,
     replay_notifications,
 )
-from esdedup.alerts.webhook import Address, DeliveryFailed, Webhook
+from esdedup.alerts.webhook import Address, DeliveryFailed, Webhook, WebhookLimits
 from esdedup.cli import app
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import InputError
@@ -133,7 +133,9 @@ def test_an_address_that_is_away_blocks_nothing_and_gets_all_the_next_time(
     listening: Listening, tmp_path: Path
 ) -> None:
     nobody = Address.parse("http://127.0.0.1:1/hook?token=secret")
-    hook = Webhook(nobody, tmp_path / "left", waiting=2, give_up=0.3, longest_wait=0.1)
+    hook = Webhook(
+        nobody, tmp_path / "left", limits=WebhookLimits(waiting=2, give_up=0.3, longest_wait=0.1)
+    )
     hook.write(LINES)
     done = hook.close()
     assert (done.delivered, done.undelivered) == (0, 5)
@@ -161,7 +163,9 @@ def test_the_end_of_a_run_does_not_wait_for_an_address_that_fails(
 
     for is_before in (True, False):  # closed before the first try, or in the pause after it
         file = tmp_path / f"left{is_before}"
-        hook = Webhook(nobody, file, post=post, give_up=7200, longest_end_failing=0.0)
+        hook = Webhook(
+            nobody, file, post=post, limits=WebhookLimits(give_up=7200, longest_end_failing=0.0)
+        )
         hook.write(LINES)
         assert is_before or tried.wait(PATIENCE)
         done = hook.close()
@@ -196,9 +200,7 @@ def test_a_slow_address_does_not_hold_up_the_end(listening: Listening, tmp_path:
     hook = Webhook(
         Address.parse(listening(answer).url),
         tmp_path / "left",
-        waiting=3,
-        longest_wait=0.05,
-        longest_end=0.1,
+        limits=WebhookLimits(waiting=3, longest_wait=0.05, longest_end=0.1),
     )
     hook.write([{"notification": f"n{i}"} for i in range(50)])
     done = hook.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from esdedup.alerts.webhook import Address, Webhook
+from esdedup.alerts.webhook import Address, Webhook, WebhookLimits
 from esdedup.errors import EsdedupError, InputError, StoreError
 from esdedup.service.config import ServiceConfig
 from esdedup.service.keys import read_keys
@@ -135,7 +135,7 @@ def test_addresses_that_cannot_be_asked(address: str) -> None:
 def test_a_webhook_that_does_not_answer_is_told_by_its_host(tmp_path: Path) -> None:
     address = Address.parse("http://me:xyzzyplugh@127.0.0.1:9/xyzzyplugh?token=xyzzyplugh")
     _assert_hidden(repr(address))
-    hook = Webhook(address, tmp_path / "left", give_up=0.0)
+    hook = Webhook(address, tmp_path / "left", limits=WebhookLimits(give_up=0.0))
     hook.write([{"notification": "n1"}])
     done = hook.close()
     assert "http://127.0.0.1:9 does not answer" in done.reason
