@@ -94,16 +94,16 @@ def make_notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notifi
         for o in outcomes
         if o.status in ("new", "changed") and o.decision.role in ("original", "update")
     }
-    return list(_of_records(store.documents.get(wanted).values())) if wanted else []
+    return list(_notifications_of(store.documents.get(wanted).values())) if wanted else []
 
 
 def replay_notifications(store: Store, moment: datetime) -> Iterator[list[Notification]]:
     """Make the notifications of everything written since then, for runs that were killed."""
     for records in store.documents.scan(moment):
-        yield list(_of_records(records))
+        yield list(_notifications_of(records))
 
 
-def _of_records(records: Iterable[Record]) -> Iterator[Notification]:
+def _notifications_of(records: Iterable[Record]) -> Iterator[Notification]:
     for record in sorted(records, key=lambda r: r.order):
         decision, document = record.decision, record.document
         if decision.role not in ("original", "update"):

@@ -131,7 +131,7 @@ def doctor(
 
     Prints a remedy for each problem. The exit code is 1 if there is any.
     """
-    from esdedup.cli.doctor import checks
+    from esdedup.cli.doctor import run_checks
 
     done: list[str] = []
     if fix:
@@ -139,7 +139,7 @@ def doctor(
 
         with open_for_writing(store) as deduplicator:
             done = repair(deduplicator)
-    found = checks(store, required=store != DEFAULT_STORE)
+    found = run_checks(store, required=store != DEFAULT_STORE)
     problems = [check for check in found if not check.ok]
     if json_:
         report = {"ok": not problems, "checks": found}

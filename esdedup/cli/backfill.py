@@ -101,7 +101,7 @@ def backfill(
         )
     plan = BackfillPlan(
         fields=parse_assignments(field, "--field"),
-        part=_slice(slice_),
+        part=_parse_slice(slice_),
         since=parse_date_option(since, "--since"),
         until=parse_date_option(until, "--until"),
         restart=restart,
@@ -196,7 +196,7 @@ def _store_url(name: str | None, store: str) -> str:
     return f"{scheme}://{rest.partition('/')[0]}/{name}"
 
 
-def _slice(text: str) -> Part:
+def _parse_slice(text: str) -> Part:
     from esdedup.stores.cluster.foreign_index import Part
 
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())

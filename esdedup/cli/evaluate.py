@@ -150,9 +150,11 @@ def evaluate(
             for folder in sets
         ]
         if disagreements:
-            _disagree(golds, _detectors(disagreements, load_preset, store), judged, as_json=as_json)
+            _print_disagreements(
+                golds, _make_detectors(disagreements, load_preset, store), judged, as_json=as_json
+            )
             return
-        detectors = _detectors(methods, load_preset, store)
+        detectors = _make_detectors(methods, load_preset, store)
         results = [
             _run_methods(gold, detectors, plan, line.update, as_json=as_json) for gold in golds
         ]
@@ -160,7 +162,7 @@ def evaluate(
         _write_report(report, list(zip(golds, results, strict=True)), plan)
 
 
-def _detectors(
+def _make_detectors(
     names: Sequence[str] | None, load: Callable[..., Settings], store: str
 ) -> list[EvaluatedMethod]:
     from esdedup.evaluation.detectors import Ours, list_methods, resolve
@@ -232,7 +234,7 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _disagree(
+def _print_disagreements(
     golds: Sequence[GoldSet],
     detectors: Sequence[EvaluatedMethod],
     judged: Path | None,

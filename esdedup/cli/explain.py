@@ -35,7 +35,6 @@ from esdedup.cli.output import (
 from esdedup.cli.searching import find_record
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
     from esdedup.cli.screen import Screen
@@ -101,6 +100,8 @@ def _nearest(record: Record) -> str:
 
 
 def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
+    from esdedup.stories.explain import list_measures
+
     for name, record in (("old", explanation.old), ("new", explanation.new)):
         role = paint(record.decision.role, STYLES[record.decision.role])
         out.print(join(f"{name}  ", paint(title_of(record.document), "bold")))
@@ -108,36 +109,18 @@ def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
         out.print_line(f"     {plain(record.document.id)}")
     out.print()
     out.print_line(paint(explanation.rule, "bold"))
-    out.print(_measures(explanation))
+    rows = table("measure", "value", "threshold")
+    for row in list_measures(explanation):
+        rows.add_row(*map(plain, row))
+    out.print(rows)
     for change in explanation.evidence.numbers:
         out.print_line("  ", paint(change_text(change), STYLES["update"]))
-    if explanation.names:
-        out.print_line("  names in both: ", paint(", ".join(explanation.names)))
     if explanation.runner_up:
         lost = explanation.runner_up
         out.print_line(f"  runner-up {plain(lost.other)}: {lost.why}")
-    if explanation.evidence.numbers or explanation.names or explanation.runner_up:
+    if explanation.evidence.numbers or explanation.runner_up:
         out.print()
     out.print(_passages(explanation, coloured=out.is_terminal, full=full))
-
-
-def _measures(explanation: Explanation) -> Table:
-    rows = table("measure", "value", "threshold")
-    for keys in explanation.keys:
-        rows.add_row(
-            f"{keys.method} keys shared", f"{keys.shared} of {keys.of}", f"at least {keys.needed}"
-        )
-    evidence = explanation.evidence
-    limit = evidence.thresholds.get("min_overlap")
-    above = f"above {limit:g}" if limit is not None else ""
-    rows.add_row(f"overlap ({evidence.measure})", f"{evidence.overlap:.3f}", above)
-    rows.add_row("shared part of the old text", f"{evidence.of_old:.3f}", "")
-    rows.add_row("shared part of the new text", f"{evidence.of_new:.3f}", "")
-    for measured in explanation.measures:
-        rows.add_row(measured.method, measured.says, "")
-    words = (explanation.old.signature.words, explanation.new.signature.words)
-    rows.add_row("words", f"{words[0]:,} -> {words[1]:,}", "")
-    return rows
 
 
 def _passages(explanation: Explanation, *, coloured: bool, full: bool) -> Text:

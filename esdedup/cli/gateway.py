@@ -93,15 +93,15 @@ def gateway(
         ) from error
     from esdedup.ingest.workers import collect_less_often
 
-    host, port = _address(listen)
-    tls = _tls(certificate, key)
+    host, port = _parse_address(listen)
+    tls = _make_tls_context(certificate, key)
     patterns = tuple(index or ())
     options = Options(
-        target=_target(upstream),
+        target=_parse_upstream(upstream),
         indices=patterns,
-        folds=_folds(fold, patterns),
+        folds=_parse_folds(fold, patterns),
         fields=parse_assignments(field, "--field"),
-        settings=_settings(preset, settings, set_),
+        settings=_load_settings(preset, settings, set_),
         fail_closed=fail_closed,
         max_body=max_body << 20,
         max_actions=max_actions,
@@ -161,7 +161,7 @@ def _install_loop() -> None:
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
-def _target(url: str) -> Target:
+def _parse_upstream(url: str) -> Target:
     from dataclasses import replace
 
     from esdedup.stores.cluster.connection import Target
@@ -181,7 +181,7 @@ def _target(url: str) -> Target:
     )
 
 
-def _folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold]:
+def _parse_folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold]:
     """By pattern, the first that covers a search counts: a mode for all of --index comes last."""
     from esdedup.gateway.folding import fold_named
 
@@ -198,7 +198,9 @@ def _folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold
     return {**named, **{name: fold for name, fold in others.items() if name not in named}}
 
 
-def _settings(preset: str | None, file: Path | None, values: list[str] | None) -> Settings | None:
+def _load_settings(
+    preset: str | None, file: Path | None, values: list[str] | None
+) -> Settings | None:
     """None without options: each index keeps the settings recorded in it."""
     if preset is None and file is None and not values:
         return None
@@ -210,14 +212,14 @@ def _settings(preset: str | None, file: Path | None, values: list[str] | None) -
     return loaded
 
 
-def _address(text: str) -> tuple[str, int]:
+def _parse_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65_535:
         raise refuse("--listen", f"{text!r} is not of the form HOST:PORT")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+def _make_tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
     if certificate is None:
         if key is not None:
             raise refuse("--key", "needs --certificate")

@@ -35,7 +35,7 @@ from esdedup.cli.output import (
     table,
     title_of,
 )
-from esdedup.cli.search_options import Number
+from esdedup.cli.search_options import Number, read_source_ranking
 from esdedup.cli.searching import find_record, print_members, to_members
 
 if TYPE_CHECKING:
@@ -190,13 +190,12 @@ def reroot(
     On a cluster nobody else should write meanwhile.
     """
     from esdedup.maintenance.change_canonical_rule import change_canonical_rule
-    from esdedup.settings.values import read_list
 
     if (keep == "ranking") != (sources is not None):
         raise refuse("--sources", "--keep ranking and --sources FILE go together")
     check_store_exists(store)
     with open_deduplicator(store, mode="read" if dry_run else "write") as deduplicator:
-        ranking = read_list(sources, "--sources") if sources is not None else ()
+        ranking = read_source_ranking(sources)
         chosen = replace(deduplicator.settings, keep=keep, keep_sources=ranking)
         done = change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
     if json_:

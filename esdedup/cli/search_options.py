@@ -72,14 +72,7 @@ def parse_window(text: str | None) -> timedelta | None:
 
 
 def read_source_ranking(file: Path | None) -> tuple[str, ...]:
-    from esdedup.model.queries import read_ranking
+    """Read sources in order of preference; each counts once."""
+    from esdedup.settings.values import read_list
 
-    if file is None:
-        return ()
-    try:
-        names = read_ranking(file.read_text("utf-8").splitlines())
-    except (OSError, ValueError) as error:
-        raise refuse("--sources", f"{file}: {error}") from error
-    if not names:
-        raise refuse("--sources", f"{file} names no source")
-    return names
+    return tuple(dict.fromkeys(read_list(file, "--sources"))) if file is not None else ()

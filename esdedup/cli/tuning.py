@@ -176,7 +176,7 @@ def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
         documents = (there[pair.old].document, there[pair.new].document)
         old, new = ((d.id, f"{d.title}. {d.text}"[:_CHARACTERS]) for d in documents)
         console(stderr=True).print(side_by_side(old, new, f"{number} of {len(waiting)}"))
-        answer = _answer()
+        answer = _ask_one()
         if answer == "q":
             return
         if answer in ("y", "n"):
@@ -184,7 +184,7 @@ def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
             write(file, drawn)
 
 
-def _answer() -> str:
+def _ask_one() -> str:
     while True:
         answer = typer.prompt(
             "Is one a copy of the other? (y)es, (n)o, (s)kip, (q)uit", default="s", err=True
@@ -231,7 +231,7 @@ def _print_changes(out: Screen, found: Sequence[Change], *, applied: bool) -> No
     for change in found[:_ROWS]:
         was, now = change.record.decision, change.decision
         name = change.record.document.title or now.id
-        rows.add_row(paint(name), *(paint(_place(d)) for d in (was, now)))
+        rows.add_row(paint(name), *(paint(_describe_place(d)) for d in (was, now)))
     if found:
         out.print(rows)
     more = f", the first {_ROWS} above" if len(found) > _ROWS else ""
@@ -239,7 +239,7 @@ def _print_changes(out: Screen, found: Sequence[Change], *, applied: bool) -> No
     out.print(f"{count(len(found), 'article')}{more} {outcome}")
 
 
-def _place(decision: Any) -> str:
+def _describe_place(decision: Any) -> str:
     if decision.role in ("duplicate", "update") and decision.evidence:
         return f"{decision.role} of {decision.evidence[0].other} ({decision.score:.2f})"
     return str(decision.role)

@@ -73,7 +73,7 @@ def build(
     _check_folder(out)
     chosen = Settings.load(file=settings, flags=parse_assignments(set_, "--set"))
     shape = Shape.of(error or ERROR, doubt or DOUBT)
-    articles = _articles(paths or [], store, parse_assignments(field, "--field"))
+    articles = _read_articles(paths or [], store, parse_assignments(field, "--field"))
     counted = _count_articles(articles, chosen, shape, workers)
     version = write(counted, out)
     _show_statistics(out, counted, version, as_json=json_)
@@ -109,7 +109,7 @@ def show(
 # --- building ----------------------------------------------------------------------------------
 
 
-def _articles(
+def _read_articles(
     paths: list[str], store: str | None, fields: dict[str, str]
 ) -> Iterator[Document | Failure]:
     from esdedup.ingest.readers import read

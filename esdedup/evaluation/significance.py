@@ -22,9 +22,7 @@ class Test:
     n: int
 
 
-def paired_t_test(
-    one: Sequence[float], other: Sequence[float], *, alternative: str = "greater"
-) -> Test:
+def paired_t_test(one: Sequence[float], other: Sequence[float]) -> Test:
     """t-test over matched pairs, as in paper 004, Table 6.10: is `one` greater?
 
     Where every difference is the same, none of them zero, there is no spread to divide by and
@@ -34,9 +32,9 @@ def paired_t_test(
     differences = [a - b for a, b in zip(one, other, strict=True)]
     if len(differences) < 2 or len(set(differences)) == 1:
         even = not differences or differences[0] == 0 or len(differences) < 2
-        right = not even and (differences[0] > 0 or alternative == "two-sided")
+        right = not even and differences[0] > 0
         return Test(0.0 if even else float("inf"), 0.0 if right else 1.0, len(differences))
-    found = stats.ttest_rel(one, other, alternative=alternative)
+    found = stats.ttest_rel(one, other, alternative="greater")
     return Test(float(found.statistic), float(found.pvalue), len(differences))
 
 
@@ -108,10 +106,10 @@ def f1_interval(parts: Mapping[str, Score], *, seed: int = 0) -> tuple[float, fl
     return float(found.low), float(found.high)
 
 
-def share_interval(hits: int, total: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
+def share_interval(hits: int, total: int) -> tuple[float, float]:
     """Wilson's interval of a share; all of 0 to 1 where nothing was counted."""
     if not total:
         return (0.0, 1.0)
     test = import_extra("scipy.stats").binomtest(hits, total)
-    found = test.proportion_ci(confidence, method="wilson")
+    found = test.proportion_ci(_CONFIDENCE, method="wilson")
     return float(found.low), float(found.high)

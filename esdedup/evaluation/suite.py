@@ -13,7 +13,12 @@ from esdedup.evaluation.detectors import EvaluatedMethod, Ours
 from esdedup.evaluation.measures import summarise
 from esdedup.evaluation.online import Arrival, Labels, OnlineRun, cluster_summary, run_online
 from esdedup.evaluation.pairs import PairRun, pair_summary, run_pairs
-from esdedup.evaluation.report import Chapter, facts_of, online_mistakes, pair_mistakes
+from esdedup.evaluation.report import (
+    Chapter,
+    describe_set,
+    find_online_mistakes,
+    find_pair_mistakes,
+)
 from esdedup.evaluation.scurve import expected_curve, measure_candidates
 from esdedup.evaluation.sets import GoldSet, Kind
 from esdedup.evaluation.significance import compare, f1_interval, share_interval
@@ -177,13 +182,13 @@ def build_chapter(
         s_curve = (measure_candidates(items, ours.settings), expected_curve(ours.settings))
     mistakes: dict[str, Any] = {}
     for r in results:
-        found = online_mistakes(gold, r.runs[0]) if r.runs else None
+        found = find_online_mistakes(gold, r.runs[0]) if r.runs else None
         if found is None and r.pairs is not None:
-            found = pair_mistakes(gold, r.pairs)
+            found = find_pair_mistakes(gold, r.pairs)
         mistakes[r.row["method"]] = found or []
     return Chapter(
         title=gold.name,
-        facts=facts_of(gold, [f"protocol {choose_protocol(gold, plan)}"]),
+        facts=describe_set(gold, [f"protocol {choose_protocol(gold, plan)}"]),
         rows=[r.row for r in results],
         curves=curves,
         s_curve=s_curve,

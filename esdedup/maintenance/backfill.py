@@ -266,8 +266,10 @@ class Backfill:
         read = [self.document(hit) for hit in hits]
         signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
         pairs = list(zip(hits, signed, strict=True))
-        records = [self._record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
-        failed = [self._failed_record(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)]
+        records = [self._build_record(h, s, first_seen) for h, s in pairs if isinstance(s, Signed)]
+        failed = [
+            self._build_failed_record(h, f, first_seen) for h, f in pairs if isinstance(f, Failure)
+        ]
         decided = [*epoch.place(records, hidden={hit["_id"] for hit in hits}), *failed]
         old = self._old_records(hits)
         epoch.note_replaced(list(old.values()))
@@ -307,12 +309,12 @@ class Backfill:
         own = {k: v for k, v in source_of(hit).items() if k not in ("dedup", "id")}
         return to_document({**own, "id": hit["_id"]}, hit["_id"], self._names)
 
-    def _record(self, hit: JSON, signed: Signed, first_seen: int) -> Record:
+    def _build_record(self, hit: JSON, signed: Signed, first_seen: int) -> Record:
         first_seen = _first_seen(hit, first_seen)
         order = self._builder.order(signed.document, signed.signature.words, first_seen)
         return replace(undecided_record(signed, order, first_seen), version=version_of(hit))
 
-    def _failed_record(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
+    def _build_failed_record(self, hit: JSON, failure: Failure, first_seen: int) -> Record:
         """An article without a text is a group of its own, or a collapse would fold them all."""
         own = {k: v for k, v in source_of(hit).items() if k != "dedup"}
         published = parse_date(self._names.take(own, "published"))

@@ -5,7 +5,7 @@ Pure functions over what is stored: nothing is read or written here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Annotated
@@ -217,6 +217,24 @@ def _describe_measure(method: ModuleType, value: float, is_copy: bool, settings:
     if hasattr(method, "describe"):
         return str(method.describe(value, is_copy, settings))
     return f"{value:.3f}: {'a copy' if is_copy else 'no copy'} by itself"
+
+
+def list_measures(explanation: Explanation) -> Iterator[tuple[str, str, str]]:
+    """The rows of a table: measure, value and threshold."""
+    for keys in explanation.keys:
+        yield f"{keys.method} keys shared", f"{keys.shared} of {keys.of}", f"at least {keys.needed}"
+    evidence = explanation.evidence
+    limit = evidence.thresholds.get("min_overlap")
+    above = f"above {limit:g}" if limit is not None else ""
+    yield f"overlap ({evidence.measure})", f"{evidence.overlap:.3f}", above
+    yield "shared part of the old text", f"{evidence.of_old:.3f}", ""
+    yield "shared part of the new text", f"{evidence.of_new:.3f}", ""
+    for measured in explanation.measures:
+        yield measured.method, measured.says, ""
+    old, new = explanation.old.signature.words, explanation.new.signature.words
+    yield "words", f"{old:,} -> {new:,}", ""
+    if explanation.names:
+        yield "names in both", ", ".join(explanation.names), ""
 
 
 def _find_shared_names(old: Record, new: Record) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ def content_id(*, title: str = "", text: str = "", html: bytes | None = None) ->
     return "content:" + hashlib.sha256(content).hexdigest()[:24]
 
 
-def language(value: str) -> str | None:
+def parse_language(value: str) -> str | None:
     """`en-US`, `en_GB.UTF-8`, `eng` -> `en`; None for what is no language code."""
     found = _LANGUAGE.match(value.strip())
     if found is None:
@@ -211,7 +211,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "url": _parse_text,
     "title": _parse_text,
     "source": _parse_text,
-    "lang": lambda value: language(value) if isinstance(value, str) else None,
+    "lang": lambda value: parse_language(value) if isinstance(value, str) else None,
     "published": parse_date,
 }
 
