@@ -99,8 +99,8 @@ class Ours:
         settings = replace(self.settings, keep="arrival", on_duplicate="link")
         rulings = []
         with Deduplicator.open(self.store, settings) as deduplicator:
-            if self.store != IN_MEMORY:
-                _refuse_filled_store(deduplicator)
+            if self.store != IN_MEMORY and deduplicator.store.maintenance.stats().get("documents"):
+                raise InputError("the store has documents already; eval needs an empty one")
             try:
                 for place, item in enumerate(sign_items(without_dates(items), settings)):
                     decision = deduplicator.write([item])[0].decision
@@ -175,11 +175,6 @@ def _groups(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, str]:
     deduplicator.store.concurrency.make_visible()
     there = deduplicator.store.documents.get(ids)
     return {i: there[i].decision.story if i in there else i for i in ids}
-
-
-def _refuse_filled_store(deduplicator: Deduplicator) -> None:
-    if deduplicator.store.maintenance.stats().get("documents"):
-        raise InputError("the store has documents already; eval needs an empty one to run in")
 
 
 def _empty(deduplicator: Deduplicator, ids: Sequence[str]) -> None:

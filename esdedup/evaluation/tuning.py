@@ -16,7 +16,7 @@ import random
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -173,7 +173,8 @@ def run_all(
         with results.open("a", encoding="utf-8") as out:
             for key, found in _run_tasks(missing, workers):
                 known[key] = found
-                out.write(json.dumps({"key": key, "clusters": _frozen(found)}) + "\n")
+                counts = {name: astuple(score) for name, score in found.items()}
+                out.write(json.dumps({"key": key, "clusters": counts}) + "\n")
                 out.flush()
                 progress(sum(k in known for k in keys), len(tasks))
     return [known[key] for key in keys]
@@ -207,10 +208,6 @@ def _follow_the_parent() -> None:
         os._exit(1)
 
     Thread(target=exit_after_parent, daemon=True).start()
-
-
-def _frozen(found: ByCluster) -> dict[str, list[int]]:
-    return {name: [s.tp, s.fp, s.tn, s.fn, s.updates] for name, s in found.items()}
 
 
 def _read(file: Path) -> Iterator[tuple[str, ByCluster]]:

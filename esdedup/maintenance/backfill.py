@@ -149,6 +149,7 @@ class Backfill:
         self._mapped = self.index.field_types()
         self._orders = self.index.orders(self._names.names("published"))
         self._throttle = Throttle(plan.throttle, sleep)
+        self._state_name = _state_name(plan.part)
         self._filters = self._time_filters()
 
     # --- before a run --------------------------------------------------------------------------
@@ -376,10 +377,6 @@ class Backfill:
         return round(whole / self._plan.part.of)
 
     # --- the state of a run --------------------------------------------------------------------
-
-    @property
-    def _state_name(self) -> str:
-        return _state_name(self._plan.part)
 
     def _join_run(self) -> JSON:
         """The run that is under way, or a new one.
