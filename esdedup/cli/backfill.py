@@ -140,14 +140,8 @@ def _enable_method(
     from esdedup.maintenance.enable_method import MethodEnabling, with_method
 
     with open_existing(store, mode="write") as opened:  # with the settings it has
-        job = MethodEnabling(
-            Deduplicator(opened),
-            method,
-            with_method(opened.settings, method, chosen),
-            names=plan.fields,
-            throttle=plan.throttle,
-            restart=plan.restart,
-        )
+        settings = with_method(opened.settings, method, chosen)
+        job = MethodEnabling(Deduplicator(opened), method, settings, plan)
         if dry_run:
             waiting = job.count()
             if as_json:

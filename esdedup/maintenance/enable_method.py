@@ -9,7 +9,7 @@ resumes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -45,13 +45,10 @@ class MethodEnabling:
         deduplicator: Deduplicator,
         method: str,
         settings: Settings,
-        *,
-        names: Mapping[str, str] | None = None,
-        throttle: float = 0.0,
-        restart: bool = False,
-        sleep: Callable[[float], None] = time.sleep,
+        plan: BackfillPlan | None = None,
     ) -> None:
-        """`deduplicator` is open with the settings of the store, `settings` are those to come."""
+        """`deduplicator` is open with the settings of the store, `settings` are those to come. Of
+        the plan, `fields`, `restart` and `throttle` apply."""
         find_method(method)
         recorded = deduplicator.settings
         place = "the store"
@@ -62,10 +59,9 @@ class MethodEnabling:
         self._deduplicator = deduplicator
         self._method = method
         self._settings = settings
-        self._restart = restart
         self._was_on = method in recorded.methods
-        self._throttle = Throttle(throttle, sleep)
-        plan = BackfillPlan(fields=names or {}, throttle=throttle)
+        plan = plan or BackfillPlan()
+        self._restart, self._throttle = plan.restart, Throttle(plan.throttle)
         maintenance = deduplicator.store.maintenance
         reader = None if maintenance.foreign_index is None else Backfill(deduplicator, plan)
         self._added = maintenance.key_backfill(method, settings.batch, reader)

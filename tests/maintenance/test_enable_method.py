@@ -18,6 +18,7 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError, SettingsMismatch, StoreError
+from esdedup.maintenance.backfill import BackfillPlan
 from esdedup.maintenance.enable_method import MethodEnabling, with_method
 from esdedup.model import Document
 from esdedup.settings import Settings
@@ -87,7 +88,7 @@ def switching(
     url: str, settings: Settings = ADDED, method: str = "lengths", *, restart: bool = False
 ) -> Iterator[MethodEnabling]:
     with Deduplicator(open_store(url)) as deduplicator:
-        yield MethodEnabling(deduplicator, method, settings, restart=restart)
+        yield MethodEnabling(deduplicator, method, settings, BackfillPlan(restart=restart))
 
 
 def switch_on(url: str, settings: Settings = ADDED, method: str = "lengths", **given: bool) -> Any:
