@@ -120,7 +120,9 @@ def index(
         _follow(batches, tally, send, as_json=json_, quiet=quiet)
     if not quiet:
         print_summary(tally, store, stderr=json_)
-    _end(tally, strict=strict)
+    # Failed articles are in the quarantine: an error with --strict, or if all failed.
+    if tally.failures and (strict or tally.failures == tally.read):
+        raise stop(ExitCode.QUARANTINED)
 
 
 def check(
@@ -315,12 +317,6 @@ def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
     print_unread_dates(tally.unread_dates, out)
     if tally.failures:
         out.print("`esdedup quarantine` lists what failed and why, `esdedup retry` tries again")
-
-
-def _end(tally: Tally, *, strict: bool) -> None:
-    """Failed articles are in the quarantine: an error with --strict, or where all failed."""
-    if tally.failures and (strict or tally.failures == tally.read):
-        raise stop(ExitCode.QUARANTINED)
 
 
 def _print_checked(item: Document | Failure, decision: Decision, *, as_json: bool) -> None:

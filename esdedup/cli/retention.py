@@ -68,14 +68,11 @@ def _print(done: RetentionProgress, by: ExpireBy, *, keys_only: bool, dry_run: b
     verb = ("would " if dry_run else "") + ("lose their keys" if keys_only else "go")
     if not dry_run:
         verb = "lost their keys" if keys_only else "deleted"
-    wholes = ""
-    if by != "article":
-        many = "stories" if by == "story" else "groups"
-        wholes = f" ({count(done.wholes, by, many)})"
+    many = "stories" if by == "story" else "groups"
+    wholes = f" ({count(done.wholes, by, many)})" if by != "article" else ""
     out = console()
     out.print(f"{count(done.documents, 'article')}{wholes} {verb}")
     if done.kept:
-        many = "stories" if by == "story" else "groups"
         out.print(f"{count(done.kept, by, many)} kept for a younger article")
     if done.promoted:
         out.print(f"{count(done.promoted, 'article')} promoted to original")

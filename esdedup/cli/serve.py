@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 from typer import Argument, Option
@@ -22,9 +22,6 @@ from esdedup.cli.options import (
 )
 from esdedup.cli.output import console, print_json, table
 from esdedup.errors import SettingsError
-
-if TYPE_CHECKING:
-    from esdedup.service.config import ServiceConfig
 
 KeysFile = Annotated[
     Path,
@@ -61,7 +58,15 @@ def serve(
     """
     from esdedup.ingest.sign import check_settings
     from esdedup.service.config import ServiceConfig, is_loopback
+    from esdedup.service.logs import configure
 
+    try:
+        from esdedup.service.app import make_app
+        from esdedup.service.server import listen, run
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"the service needs {error.name}, which is not installed: pip install fastapi uvicorn"
+        ) from error
     _check_reach(host, keys, is_loopback(host))
     if read_only:
         check_store_exists(store)
@@ -78,7 +83,9 @@ def serve(
         readers=readers,
         workers=workers,
     )
-    _run(config, host, port, grace, log_level)
+    app, listener = make_app(config), listen(host, port)
+    configure(log_level)
+    run(app, listener, grace=grace)
 
 
 def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
@@ -93,21 +100,6 @@ def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
             )
     elif not read_keys(keys):
         raise SettingsError(f"{keys} has no keys; make one: esdedup keys add NAME --keys {keys}")
-
-
-def _run(config: ServiceConfig, host: str, port: int, grace: float, level: str) -> None:
-    try:
-        from esdedup.service.app import make_app
-        from esdedup.service.server import listen, run
-    except ModuleNotFoundError as error:
-        raise SettingsError(
-            f"the service needs {error.name}, which is not installed: pip install fastapi uvicorn"
-        ) from error
-    from esdedup.service.logs import configure
-
-    app, listener = make_app(config), listen(host, port)
-    configure(level)
-    run(app, listener, grace=grace)
 
 
 def add(
