@@ -67,7 +67,7 @@ class FieldMap:
                     return value
         return None
 
-    def without_article(self, columns: list[str]) -> str | None:
+    def explain_missing_text(self, columns: list[str]) -> str | None:
         """Why a table cannot be read if no column holds the text; None if one does."""
         wanted = (*self.names("text"), *self.names("html"))
         if any(name in columns or name.split(".")[0] in columns for name in wanted):
