@@ -30,6 +30,7 @@ from tests.servers import (
 from tests.servers.fixtures import READER, READER_PASSWORD
 from tests.servers.scheduling import server_of
 from tests.servers.starting import free_ports
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.servers
 
@@ -59,17 +60,12 @@ def roundtrip(server: Server | Cluster, index: str) -> None:
     assert [hit["_id"] for hit in found.json()["hits"]["hits"]] == ["0"]
 
 
-def gone(pid: int, seconds: float = 120.0) -> bool:
-    """Whether a process ends in time; one that waits to be reaped counts as ended."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        state = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(pid)], check=False, capture_output=True, text=True
-        )
-        if state.stdout.strip()[:1] in ("", "Z"):
-            return True
-        time.sleep(0.1)
-    return False
+def has_ended(pid: int) -> bool:
+    """A process that waits to be reaped counts as ended."""
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)], check=False, capture_output=True, text=True
+    )
+    return state.stdout.strip()[:1] in ("", "Z")
 
 
 def fetch(url: str, timeout: float = 60.0) -> int:
@@ -79,18 +75,14 @@ def fetch(url: str, timeout: float = 60.0) -> int:
         return int(answer.status)
 
 
-def refused(url: str, seconds: float = 120.0) -> bool:
-    """Whether nobody listens there any more, in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            fetch(url)
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, ConnectionRefusedError):
-                return True
-        except OSError:
-            pass  # cut while it answered
-        time.sleep(0.1)
+def is_refused(url: str) -> bool:
+    """Whether nobody listens there."""
+    try:
+        fetch(url)
+    except urllib.error.URLError as error:
+        return isinstance(error.reason, ConnectionRefusedError)
+    except OSError:
+        pass  # cut while it answered
     return False
 
 
@@ -131,7 +123,7 @@ def test_restart_keeps_the_data(
     pids, url = server.pids, server.url
     end(server)
     assert not server.alive
-    assert all(gone(pid) for pid in pids)
+    wait_until(lambda: all(map(has_ended, pids)))
     server.restart()
     assert server.url == url
     assert server.http("GET", "/kept/_count").json()["count"] == 2
@@ -144,7 +136,7 @@ def test_a_closed_server_leaves_nothing() -> None:
         folders, pids = (server.folder, server.data), server.pids
         assert len(pids) == 2
     assert not any(folder.exists() for folder in folders)
-    assert all(gone(pid) for pid in pids)
+    wait_until(lambda: all(map(has_ended, pids)))
 
 
 @pytest.mark.parametrize("cluster", ["elasticsearch_cluster"], indirect=True)
@@ -220,7 +212,7 @@ def test_servers_end_with_a_killed_starter() -> None:
             assert fetch(url) == 200
         finally:
             starter.kill()
-    assert refused(url)
+    wait_until(lambda: is_refused(url))
 
 
 @pytest.mark.parametrize(
@@ -266,7 +258,7 @@ def test_proxy_forwards_delays_and_breaks(server: Server) -> None:
         proxy.restore()
 
         proxy.refuse()
-        assert refused(proxy.url)
+        wait_until(lambda: is_refused(proxy.url))
         proxy.restore()
         assert fetch(proxy.url) == 200
 

@@ -57,7 +57,7 @@ class Checkpoint:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Commits the lines that are written inside it and the record that they were, together."""
+        """Commit what is recorded inside it if the lines were written, else nothing."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -78,13 +78,13 @@ class Checkpoint:
         return None if value is None else datetime.fromisoformat(value)
 
     def advance(self, moment: datetime) -> None:
-        """Record that everything written before was looked at; forget articles seen long ago."""
+        """Record that everything written before was read; forget articles seen long ago."""
         with self.transaction():
             self._put("since", moment.isoformat())
             oldest = (moment - 2 * OVERLAP).isoformat()
             self._db.execute("DELETE FROM seen WHERE at < ?", (oldest,))
 
-    def unseen(self, records: Iterable[Record]) -> list[Record]:
+    def find_unseen(self, records: Iterable[Record]) -> list[Record]:
         """The records that were not seen yet with this text."""
         out = []
         for record in records:

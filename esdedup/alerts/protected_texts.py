@@ -28,8 +28,8 @@ from esdedup.stores.cluster.requests.documents import at_path
 from esdedup.stories.text_reuse import Copy, TextReuse, find_text_reuse
 from esdedup.text.sentences import split
 
-# Four sentences are enough: by reckoning a window of four lengths is met by chance once in about
-# a million, and the words decide.
+# Four sentences are enough: a window of four lengths occurs by chance about once in a million, and
+# the words decide.
 _WINDOW = 4
 POSTER_FIELDS = ("poster", "posted_by", "user", "author", "byline", "creator")
 AUTHOR_FIELDS = ("author", "byline", "creator", "contact", "poster")
@@ -37,7 +37,7 @@ AUTHOR_FIELDS = ("author", "byline", "creator", "contact", "poster")
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Which articles of the store are protected, who is named, and from which share on."""
+    """Which articles of the store are protected, who is notified, and from which shared part on."""
 
     ids: frozenset[str] = frozenset()
     where: Mapping[str, str] = field(default_factory=dict)  # field -> value
@@ -58,8 +58,8 @@ class Protection:
         return any(_has_value(at_path(own, name), value) for name, value in self.where.items())
 
 
-def _line(record: Record, copy: Copy, poster: str | None, author: str | None) -> JSON:
-    """The notification: a newly indexed article, the protected text in it, and who is to know.
+def _build_line(record: Record, copy: Copy, poster: str | None, author: str | None) -> JSON:
+    """Build the notification: a newly indexed article, the protected text in it, the recipients.
 
     Its id is made from the two articles: a pair is reported once, whatever is edited later.
     """
@@ -108,7 +108,7 @@ class ProtectedTexts:
 
     def __init__(self) -> None:
         self._index = Deduplicator.open("sqlite://:memory:", _SETTINGS)
-        # Ids of our own: a text from a file may have the id of an article of the store.
+        # Own id -> original id: a text from a file may have the id of an article of the store.
         self._own: dict[str, str] = {}
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class ProtectedTexts:
     def add(
         self, documents: Iterable[Document | Failure], *, stored: bool = False
     ) -> Iterator[Failure | str]:
-        """Yields what cannot be used, and the ids of texts too short to be found in others."""
+        """Add texts. Yields failures, and the ids of texts too short to be found in others."""
         renamed = (d if isinstance(d, Failure) else self._rename(d, stored) for d in documents)
         for batch in self._index.add_batches(renamed):
             ids = [o.decision.id for o in batch if o.status != "relinked"]
@@ -134,8 +134,8 @@ class ProtectedTexts:
                     yield self._own[id_]
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Articles of the store that are protected no longer."""
-        names = [_name_of(id_, stored=True) for id_ in ids]
+        """Remove articles of the store that are no longer protected."""
+        names = [_own_id(id_, stored=True) for id_ in ids]
         self._index.delete(name for name in names if self._own.pop(name, None))
 
     def find_in(self, document: Document, least: float) -> list[Copy]:
@@ -143,7 +143,7 @@ class ProtectedTexts:
         found = find_text_reuse(replace(document, id="article"), self._index.store)
         if not isinstance(found, TextReuse):
             return []
-        own = _name_of(document.id, stored=True)
+        own = _own_id(document.id, stored=True)
         return [
             replace(copy, document=replace(copy.document, id=self._own[copy.document.id]))
             for copy in found.copies
@@ -151,7 +151,7 @@ class ProtectedTexts:
         ]
 
     def _rename(self, document: Document, stored: bool) -> Document:
-        name = _name_of(document.id, stored=stored)
+        name = _own_id(document.id, stored=stored)
         self._own[name] = document.id
         return replace(document, id=name)
 
@@ -160,7 +160,7 @@ def _is_short(document: Document) -> bool:
     return split([document.text]).count(0) < min_sentences(_SETTINGS)
 
 
-def _name_of(id_: str, *, stored: bool) -> str:
+def _own_id(id_: str, *, stored: bool) -> str:
     return f"{'store' if stored else 'file'}:{sha256_hex(id_)[:40]}"
 
 
@@ -196,7 +196,7 @@ class ReuseWatch(Watch):
             self._load_protected(store)
 
     def _examine(self, records: Sequence[Record], result: LookResult) -> None:
-        unseen = self._checkpoint.unseen(records)
+        unseen = self._checkpoint.find_unseen(records)
         usable = [r for r in unseen if r.decision.role != "unprocessed"]
         covered = [r for r in usable if self._covers(r)]
         self._add_stored(covered)
@@ -210,10 +210,10 @@ class ReuseWatch(Watch):
     def _find(self, record: Record) -> Iterator[JSON]:
         document = record.document
         for copy in self.protected.find_in(document, self.protection.least):
-            poster = _name(document, self.protection.poster)
-            author = _name(copy.document, self.protection.author)
-            if poster is None or poster != author:  # nobody is told of their own texts
-                yield _line(record, copy, poster, author)
+            poster = _find_name(document, self.protection.poster)
+            author = _find_name(copy.document, self.protection.author)
+            if poster is None or poster != author:  # nobody is notified of their own texts
+                yield _build_line(record, copy, poster, author)
 
     # --- protected articles of the store -------------------------------------------------------
 
@@ -247,7 +247,7 @@ class ReuseWatch(Watch):
             self._loaded -= gone
 
 
-def _name(document: Document, names: Sequence[str]) -> str | None:
+def _find_name(document: Document, names: Sequence[str]) -> str | None:
     """The first of these fields that has a value, else the source."""
     own = document.to_json()
     for name in names:

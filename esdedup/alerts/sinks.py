@@ -2,7 +2,7 @@
 
 A notification has an id that is made from its content, so that a receiver recognises one that comes
 twice. It is handed over after its batch is stored and then delivered at least once. A run that was
-killed before that reports nothing of its last batches; `notifications_since` repeats them.
+killed before that reports nothing of its last batches; `replay_notifications` repeats them.
 """
 
 from __future__ import annotations
@@ -25,16 +25,14 @@ if TYPE_CHECKING:
     from esdedup.clustering.outcomes import Outcome
     from esdedup.stores import Record, Store
 
-# The kinds made here; event and reuse watches write lines of their own.
-STORY, UPDATE = "story", "update"
-
 
 @dataclass(slots=True)
 class Delivery:
-    """What became of the notifications; `kept` are in a file and are sent first the next time."""
+    """What became of the notifications. The undelivered ones are in `file`; the next run sends them
+    first."""
 
     delivered: int = 0
-    kept: int = 0
+    undelivered: int = 0
     refused: int = 0
     file: str = ""
     reason: str = ""
@@ -89,34 +87,31 @@ class Notification:
         }
 
 
-def notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notification]:
-    """Notifications of the new stories and updates of a batch."""
+def make_notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notification]:
+    """Make notifications of the new stories and updates of a batch."""
     wanted = {
         o.decision.id: o.decision
         for o in outcomes
         if o.status in ("new", "changed") and o.decision.role in ("original", "update")
     }
-    return list(_of_records(store.documents.get(wanted).values())) if wanted else []
+    return list(_notifications_of(store.documents.get(wanted).values())) if wanted else []
 
 
-def notifications_since(store: Store, moment: datetime) -> Iterator[list[Notification]]:
-    """The same for everything written since then, for runs that were killed."""
+def replay_notifications(store: Store, moment: datetime) -> Iterator[list[Notification]]:
+    """Make the notifications of everything written since then, for runs that were killed."""
     for records in store.documents.scan(moment):
-        yield list(_of_records(records))
+        yield list(_notifications_of(records))
 
 
-def _of_records(records: Iterable[Record]) -> Iterator[Notification]:
+def _notifications_of(records: Iterable[Record]) -> Iterator[Notification]:
     for record in sorted(records, key=lambda r: r.order):
         decision, document = record.decision, record.document
         if decision.role not in ("original", "update"):
-            continue  # meanwhile a copy of something earlier
-        kind = STORY if decision.role == "original" else UPDATE
-        about = {
-            **Mention.of(document).to_json(),
-            "group": decision.group,
-            "story": decision.story,
-        }
-        if kind == UPDATE:
+            continue  # it has become a copy of an earlier article since
+        kind = "story" if decision.role == "original" else "update"
+        about = Mention.of(document).to_json()
+        about |= {"group": decision.group, "story": decision.story}
+        if kind == "update":
             about["updates"] = decision.link.parent
             about["reason"] = decision.reason
             about["numbers"] = [list(change) for change in decision.changes]
@@ -153,9 +148,8 @@ class NdjsonSink:
     def reported_ids(self) -> Iterator[str]:
         """Ids of the notifications in the file; lines of others are ignored."""
         if self._path is not None:
-            yield from (
-                str(n["notification"]) for n in read_lines(self._path) if "notification" in n
-            )
+            lines = read_lines(self._path)
+            yield from (str(line["notification"]) for line in lines if "notification" in line)
 
     def close(self) -> Delivery:
         return self._delivery

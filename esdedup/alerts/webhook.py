@@ -22,19 +22,24 @@ from esdedup.alerts.sinks import Delivery, append_lines, read_lines
 from esdedup.errors import InputError
 from esdedup.model import JSON
 
-# Notifications that wait for the address, and how long a batch waits for room among them.
-_WAITING = 10_000
-_LONGEST_WAIT = 30.0
+# Seconds between two tries, doubled after each.
 _FIRST_PAUSE = 0.25
 _LONGEST_PAUSE = 15.0
-# An address that took nothing for this long is left alone.
-_GIVE_UP = 60.0
-# The end of a run waits so long for an address that takes notifications, and for one that fails.
-_LONGEST_END = 120.0
-_LONGEST_END_FAILING = 5.0
 _ANSWER_SECONDS = 10.0
-# The server may do better later; other refusals are about the message itself.
+# Status codes worth another try; other refusals are about the message itself.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookLimits:
+    """How long a webhook waits, in seconds."""
+
+    waiting: int = 10_000  # notifications in the queue
+    longest_wait: float = 30.0  # of a batch for room in the queue
+    give_up: float = 60.0  # after so long without success the address is given up for this run
+    # `close` waits so long for an address that takes notifications, and for one that fails.
+    longest_end: float = 120.0
+    longest_end_failing: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +95,8 @@ class DeliveryFailed(Exception):
 class Webhook:
     """Delivers in a thread of its own, so that indexing goes on meanwhile.
 
-    A full queue slows indexing for a while, and then no longer. What finds no room, and what the
-    address does not take, is kept in the file of undelivered notifications.
+    A full queue slows indexing for a while, and then no longer. Notifications that find no room in
+    it, or that the address does not take, go to the file of undelivered notifications.
     """
 
     def __init__(
@@ -100,20 +105,13 @@ class Webhook:
         undelivered: Path,
         *,
         post: Callable[[Address, JSON], None] | None = None,
-        waiting: int = _WAITING,
-        give_up: float = _GIVE_UP,
-        longest_wait: float = _LONGEST_WAIT,
-        longest_end: float = _LONGEST_END,
-        longest_end_failing: float = _LONGEST_END_FAILING,
+        limits: WebhookLimits = WebhookLimits(),
     ) -> None:
         self._address = address
         self._file = undelivered
         self._post = post or _post
-        self._give_up = give_up
-        self._longest_wait = longest_wait
-        self._longest_end = longest_end
-        self._longest_end_failing = longest_end_failing
-        self._waiting: queue.Queue[JSON | None] = queue.Queue(waiting)
+        self._limits = limits
+        self._waiting: queue.Queue[JSON | None] = queue.Queue(limits.waiting)
         self._delivery = Delivery(file=str(undelivered))
         self._lock = threading.Lock()
         self._is_given_up = False
@@ -123,27 +121,27 @@ class Webhook:
         self._sending = undelivered.with_name(undelivered.name + ".sending")
         self._thread = threading.Thread(target=self._work, name="esdedup-notify", daemon=True)
         self._thread.start()
-        self._send_kept()
+        self._send_undelivered()
 
     def write(self, lines: Sequence[JSON]) -> None:
-        deadline = time.monotonic() + (self._longest_wait if self._is_patient() else 0.0)
+        deadline = time.monotonic() + (self._limits.longest_wait if self._is_patient() else 0.0)
         left = [line for line in lines if not self._put(line, deadline)]
         if left:
-            self._keep(left)
+            self._store_undelivered(left)
 
     def close(self) -> Delivery:
         """Wait for what is left: two minutes at most, and a few seconds while the address fails."""
-        self._end_failing = time.monotonic() + self._longest_end_failing
+        self._end_failing = time.monotonic() + self._limits.longest_end_failing
         self._closing.set()
         threading.Thread(target=self._waiting.put, args=(None,), daemon=True).start()
-        self._thread.join(self._longest_end)
+        self._thread.join(self._limits.longest_end)
         self._is_given_up = True
         self._thread.join()
         self._sending.unlink(missing_ok=True)
         return self._delivery
 
     def _is_patient(self) -> bool:
-        """After a wait that was too long, nothing waits again until half of the queue is gone."""
+        """Whether to wait for room: not after a wait in vain, until half of the queue is empty."""
         if self._waiting.qsize() <= self._waiting.maxsize // 2:
             self._was_full = False
         return not self._was_full
@@ -162,11 +160,11 @@ class Webhook:
     def _work(self) -> None:
         while (line := self._waiting.get()) is not None:
             if self._is_given_up or not self._deliver(line):
-                self._keep([line])
+                self._store_undelivered([line])
 
     def _deliver(self, line: JSON) -> bool:
         """Try until it is taken, refused for good, or the address is given up."""
-        deadline, pause = time.monotonic() + self._give_up, _FIRST_PAUSE
+        deadline, pause = time.monotonic() + self._limits.give_up, _FIRST_PAUSE
         while True:
             try:
                 self._post(self._address, line)
@@ -185,25 +183,25 @@ class Webhook:
                 return True
 
     def _sleep(self, seconds: float) -> None:
-        """`close` ends a pause that began before it."""
+        """Pause; a pause that began before `close` ends with it."""
         if self._closing.is_set():
             time.sleep(seconds)
         else:
             self._closing.wait(seconds)
 
-    def _keep(self, lines: Sequence[JSON]) -> None:
+    def _store_undelivered(self, lines: Sequence[JSON]) -> None:
         with self._lock:
             append_lines(self._file, lines)
-            self._delivery.kept += len(lines)
+            self._delivery.undelivered += len(lines)
 
-    def _send_kept(self) -> None:
-        """Send those of earlier runs first. They stay in a second file until this run is over; what
-        is not taken now either is kept again."""
-        kept = [line for file in (self._sending, self._file) for line in read_lines(file)]
-        if kept:
+    def _send_undelivered(self) -> None:
+        """Send those of earlier runs first. They stay in a second file until this run is over; if
+        they fail again, they return to the file of undelivered notifications."""
+        earlier = [line for file in (self._sending, self._file) for line in read_lines(file)]
+        if earlier:
             append_lines(self._sending, list(read_lines(self._file)))
             self._file.unlink(missing_ok=True)
-            self.write(kept)
+            self.write(earlier)
 
 
 def _post(address: Address, line: JSON) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from esdedup import __version__
@@ -65,18 +66,16 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _esdedup(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
-    ] = False,
-    ca_certs: Annotated[
-        str | None,
-        typer.Option(
-            envvar="ES_CA_CERTS", metavar="FILE", help="Certificate authority of the cluster."
-        ),
-    ] = None,
+    version: bool = Option(
+        False,
+        "--version",
+        callback=_print_version,
+        is_eager=True,
+        help="Print the version and exit.",
+    ),
+    ca_certs: str | None = Option(
+        None, envvar="ES_CA_CERTS", metavar="FILE", help="Certificate authority of the cluster."
+    ),
 ) -> None:
     """Near-duplicate news: every copy linked to its original, one result per story."""
     if ca_certs is not None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Argument, Option
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, stop
 from esdedup.cli.indexing import print_failures
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -19,12 +19,12 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
+    hide_credentials,
+    load_settings,
     open_existing,
-    open_to_change,
-    settings_of,
-    shown_store,
+    open_for_writing,
 )
-from esdedup.cli.output import console, count, join, paint, plain, print_json, show, show_all, table
+from esdedup.cli.output import console, count, join, paint, plain, print_json, print_result, table
 from esdedup.errors import StoreError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def quarantine(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     """List the articles that could not be processed, and why."""
     with open_existing(store) as opened:
         failures = opened.quarantine.entries()
-    show_all(failures, _print_quarantine, as_json=json_)
+    print_result(failures, _print_quarantine, as_json=json_)
 
 
 def _print_quarantine(out: Screen, failures: Sequence[Failure]) -> None:
@@ -48,23 +48,23 @@ def _print_quarantine(out: Screen, failures: Sequence[Failure]) -> None:
 
 
 def delete(
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help="Articles to delete.")],
+    ids: list[str] = Argument(..., metavar="ID", help="Articles to delete."),
     store: StoreUrl = DEFAULT_STORE,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what would happen; write nothing.")
-    ] = False,
+    dry_run: bool = Option(False, "--dry-run", help="Report what would happen; write nothing."),
     json_: AsJson = False,
 ) -> None:
     """Delete articles; if an original is deleted, the next of its group becomes the original.
 
     The new originals are reported.
     """
-    with open_to_change(store) as deduplicator:
+    with open_for_writing(store) as deduplicator:
         report = _delete(deduplicator, ids, dry_run=dry_run)
-    show(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
+    print_result(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
     if report.missing:
-        say(f"not in {shown_store(store)}: {', '.join(plain(id_) for id_ in report.missing)}")
-        raise stop(ExitCode.FOUND)
+        raise stop(
+            ExitCode.FOUND,
+            f"not in {hide_credentials(store)}: {', '.join(plain(id_) for id_ in report.missing)}",
+        )
 
 
 def stats(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
@@ -74,7 +74,7 @@ def stats(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
     if json_:
         print_json([numbers])
         return
-    rows = table(shown_store(store), "", numbers_from=1)
+    rows = table(hide_credentials(store), "", numbers_from=1)
     for name, value in numbers.items():
         for line, shown in value.items() if isinstance(value, dict) else [(name, value)]:
             rows.add_row(line, f"{shown:,}" if isinstance(shown, int) else str(shown))
@@ -89,7 +89,7 @@ def show_settings(
     json_: AsJson = False,
 ) -> None:
     """Show every setting, its value and what it does."""
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     defaults, values = type(chosen)().to_json(), chosen.to_json()
     known = [
         {
@@ -122,19 +122,24 @@ def show_settings(
 
 def doctor(
     store: StoreUrl = DEFAULT_STORE,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Repair groups, links and signatures, then check again.")
-    ] = False,
+    fix: bool = Option(
+        False, "--fix", help="Repair groups, links and signatures, then check again."
+    ),
     json_: AsJson = False,
 ) -> None:
     """Check the store and the installation.
 
     Prints a remedy for each problem. The exit code is 1 if there is any.
     """
-    from esdedup.cli.doctor import checks
+    from esdedup.cli.doctor import run_checks
 
-    done = _repair(store) if fix else []
-    found = checks(store, required=store != DEFAULT_STORE)
+    done: list[str] = []
+    if fix:
+        from esdedup.maintenance.repair import repair
+
+        with open_for_writing(store) as deduplicator:
+            done = repair(deduplicator)
+    found = run_checks(store, required=store != DEFAULT_STORE)
     problems = [check for check in found if not check.ok]
     if json_:
         report = {"ok": not problems, "checks": found}
@@ -147,13 +152,6 @@ def doctor(
         raise stop(ExitCode.FOUND)
 
 
-def _repair(store: str) -> list[str]:
-    from esdedup.maintenance.repair import repair
-
-    with open_to_change(store) as deduplicator:
-        return repair(deduplicator)
-
-
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -161,7 +159,7 @@ def _value(value: Any) -> str:
 
 
 class _Undone(Exception):
-    """Ends a transaction that was only tried."""
+    """Rolls back the transaction of a dry run."""
 
 
 def _delete(deduplicator: Deduplicator, ids: Sequence[str], *, dry_run: bool) -> Deleted:

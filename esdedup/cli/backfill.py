@@ -9,10 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.cluster import CLUSTER_SCHEMES
-from esdedup.cli.daemons import date_of, repeat_until_stopped
-from esdedup.cli.exit_codes import ExitCode, say, say_when_interrupted, stop
+from esdedup.cli.daemons import parse_date_option, repeat_until_stopped
+from esdedup.cli.exit_codes import ExitCode, refuse, say, say_when_interrupted, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -23,12 +24,12 @@ from esdedup.cli.options import (
     SetValues,
     StoreUrl,
     Strict,
-    assignments,
-    check_exists,
+    check_store_exists,
+    load_settings,
     open_deduplicator,
     open_existing,
-    open_to_change,
-    settings_of,
+    open_for_writing,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     console,
@@ -36,8 +37,8 @@ from esdedup.cli.output import (
     live_line,
     plain,
     print_json,
+    print_result,
     print_unread_dates,
-    show,
 )
 
 if TYPE_CHECKING:
@@ -60,40 +61,27 @@ Until = Annotated[
 
 
 def backfill(
-    url: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INDEX|URL]", help="The store, or an index on the cluster in --store."
-        ),
-    ] = None,
+    url: str | None = Argument(
+        None, metavar="[INDEX|URL]", help="The store, or an index on the cluster in --store."
+    ),
     store: StoreUrl = DEFAULT_STORE,
     field: FieldNames = None,
-    slice_: Annotated[
-        str,
-        typer.Option("--slice", metavar="I/N", help="Only the I-th of N parts, for N machines."),
-    ] = "1/1",
+    slice_: str = Option(
+        "1/1", "--slice", metavar="I/N", help="Only the I-th of N parts, for N machines."
+    ),
     since: Since = None,
     until: Until = None,
-    throttle: Annotated[
-        float, typer.Option(metavar="N", min=0, help="At most N articles a second.")
-    ] = 0.0,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count, read a sample, write nothing.")
-    ] = False,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Sign again what is signed already.")
-    ] = False,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            metavar="METHOD",
-            help="Add this method: add its keys to signed articles, then reconcile all links.",
-        ),
-    ] = None,
-    upgrade: Annotated[
-        bool,
-        typer.Option("--upgrade", help="Bring a store of format 1 to format 2, in place."),
-    ] = False,
+    throttle: float = Option(0.0, metavar="N", min=0, help="At most N articles a second."),
+    dry_run: bool = Option(False, "--dry-run", help="Count, read a sample, write nothing."),
+    restart: bool = Option(False, "--restart", help="Sign again what is signed already."),
+    only: str | None = Option(
+        None,
+        metavar="METHOD",
+        help="Add this method: add its keys to signed articles, then reconcile all links.",
+    ),
+    upgrade: bool = Option(
+        False, "--upgrade", help="Bring a store of format 1 to format 2, in place."
+    ),
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
@@ -110,23 +98,23 @@ def backfill(
 
     store = _store_url(url, store)
     if only is not None and (slice_ != "1/1" or since is not None or until is not None):
-        raise typer.BadParameter(
+        raise refuse(
+            "--only",
             "a method is on for all articles or for none: leave --slice, --since and --until out",
-            param_hint="--only",
         )
     plan = BackfillPlan(
-        fields=assignments(field, "--field"),
-        part=_slice(slice_),
-        since=date_of(since, "--since"),
-        until=date_of(until, "--until"),
+        fields=parse_assignments(field, "--field"),
+        part=_parse_slice(slice_),
+        since=parse_date_option(since, "--since"),
+        until=parse_date_option(until, "--until"),
         restart=restart,
         throttle=throttle,
     )
-    check_exists(store)
+    check_store_exists(store)
     if upgrade:
         _upgrade(store, throttle, dry_run=dry_run, as_json=json_, quiet=quiet)
         return
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     if only is not None:
         printing = {"as_json": json_, "quiet": quiet}
         _enable_method(store, only, chosen, plan, dry_run=dry_run, strict=strict, **printing)
@@ -134,7 +122,7 @@ def backfill(
     with open_deduplicator(store, chosen, mode="read" if dry_run else "write") as deduplicator:
         job = Backfill(deduplicator, plan)
         if dry_run:
-            show(job.preview(), _print_preview, as_json=json_)
+            print_result(job.preview(), _print_preview, as_json=json_)
             return
         progress = _follow(job, quiet=quiet)
     part = f" of part {plan.part.number}/{plan.part.of}" if plan.part.of > 1 else ""
@@ -171,7 +159,7 @@ def _upgrade(store: str, throttle: float, *, dry_run: bool, as_json: bool, quiet
                 for progress in job.run():
                     line.text = f"{progress.done:,} of {progress.total:,} articles"
     if not quiet or as_json:
-        show(progress, print_progress, as_json=as_json)
+        print_result(progress, print_progress, as_json=as_json)
 
 
 def _enable_method(
@@ -189,14 +177,8 @@ def _enable_method(
     from esdedup.maintenance.enable_method import MethodEnabling, with_method
 
     with open_existing(store, mode="write") as opened:  # with the settings it has
-        job = MethodEnabling(
-            Deduplicator(opened),
-            method,
-            with_method(opened.settings, method, chosen),
-            names=plan.fields,
-            throttle=plan.throttle,
-            restart=plan.restart,
-        )
+        settings = with_method(opened.settings, method, chosen)
+        job = MethodEnabling(Deduplicator(opened), method, settings, plan)
         if dry_run:
             waiting = job.count()
             if as_json:
@@ -245,12 +227,12 @@ def _store_url(name: str | None, store: str) -> str:
     return f"{scheme}://{rest.partition('/')[0]}/{name}"
 
 
-def _slice(text: str) -> Part:
+def _parse_slice(text: str) -> Part:
     from esdedup.stores.cluster.foreign_index import Part
 
     found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise typer.BadParameter(f"{text!r} is not of the form 2/8", param_hint="--slice")
+        raise refuse("--slice", f"{text!r} is not of the form 2/8")
     return Part(int(found[1]), int(found[2]))
 
 
@@ -273,7 +255,7 @@ def _print_preview(out: Screen, preview: Preview) -> None:
 
 def _show_signed(progress: Progress, *, as_json: bool, quiet: bool, part: str = "") -> None:
     if as_json or not quiet:
-        show(progress, partial(_print_signed, part=part), as_json=as_json)
+        print_result(progress, partial(_print_signed, part=part), as_json=as_json)
     _say_failures(progress)
 
 
@@ -301,18 +283,15 @@ def _say_failures(progress: Progress) -> None:
 
 def sweep(
     store: StoreUrl = DEFAULT_STORE,
-    since: Annotated[
-        str,
-        typer.Option(
-            metavar="SPAN|DATE",
-            help="Reconcile links written since then: 90m, 1h, 7d, 2024-03-01.",
-        ),
-    ] = "1h",
+    since: str = Option(
+        "1h",
+        metavar="SPAN|DATE",
+        help="Reconcile links written since then: 90m, 1h, 7d, 2024-03-01.",
+    ),
     field: FieldNames = None,
-    watch: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", min=0.1, help="Repeat with this pause until stopped."),
-    ] = None,
+    watch: float | None = Option(
+        None, metavar="SECONDS", min=0.1, help="Repeat with this pause until stopped."
+    ),
     json_: AsJson = False,
 ) -> None:
     """Sign articles that other programs wrote; reconcile what a crash left incomplete.
@@ -321,13 +300,13 @@ def sweep(
     """
     from esdedup.maintenance.backfill import sweep as sweep_store
 
-    fields = assignments(field, "--field")
-    start = date_of(since, "--since") or datetime.now(UTC)
+    fields = parse_assignments(field, "--field")
+    start = parse_date_option(since, "--since") or datetime.now(UTC)
 
     def look(stopped: Callable[[], bool]) -> None:
         nonlocal start
         began = datetime.now(UTC)
-        with open_to_change(store) as deduplicator:
+        with open_for_writing(store) as deduplicator:
             progress = sweep_store(deduplicator, start, fields=fields, stopped=stopped)
         start = began  # the overlap for other clocks is added where links are looked at
         # A daemon speaks only when it did something.

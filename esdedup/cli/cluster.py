@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import (
@@ -14,10 +16,10 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
-    assignments,
+    load_settings,
     open_connection,
-    open_to_change,
-    settings_of,
+    open_for_writing,
+    parse_assignments,
 )
 from esdedup.cli.output import console, plain, print_document, print_json
 from esdedup.cli.search_options import By
@@ -40,12 +42,11 @@ TemplatePart = Literal["component", "index", "mapping", "elasticsearch-role", "o
 def install(
     store: StoreUrl = DEFAULT_STORE,
     name: TemplateName = "esdedup",
-    mapping_only: Annotated[
-        bool,
-        typer.Option(
-            "--mapping-only", help="Only add our fields to the index that is there; no templates."
-        ),
-    ] = False,
+    mapping_only: bool = Option(
+        False,
+        "--mapping-only",
+        help="Only add our fields to the index that is there; no templates.",
+    ),
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
@@ -54,9 +55,9 @@ def install(
     from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     if mapping_only:
-        open_to_change(store, chosen).close()
+        open_for_writing(store, chosen).close()
         console().print("our fields are in the index; no other field was touched")
         return
     with open_connection(store) as connection:
@@ -77,9 +78,9 @@ def install(
 
 
 def show(
-    part: Annotated[
-        TemplatePart, typer.Argument(metavar="PART", help="What to print.", show_default=True)
-    ] = "component",
+    part: TemplatePart = Argument(
+        "component", metavar="PART", help="What to print.", show_default=True
+    ),
     store: StoreUrl = DEFAULT_STORE,
     name: TemplateName = "esdedup",
     preset: Preset = None,
@@ -92,7 +93,7 @@ def show(
     """
     from esdedup.settings import Settings
 
-    chosen = Settings.load(preset=preset, file=settings, flags=assignments(set_, "--set"))
+    chosen = Settings.load(preset=preset, file=settings, flags=parse_assignments(set_, "--set"))
     print_document(_part(part, store, name, chosen))
 
 
@@ -108,7 +109,7 @@ def diff(
     from esdedup.stores.cluster import templates
 
     templates.refuse_files(store)
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     with open_connection(store) as connection:
         found = templates.differences(connection, chosen, store=connection.target.index, name=name)
     if json_:
@@ -129,23 +130,22 @@ def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
 
     target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
     index = target.index if target else "news"
-    if part == "component":
-        return templates.component(settings)
-    if part == "index":
-        product = (target and target.product) or "elasticsearch"
-        return templates.index(settings, store=index, name=name, product=product)
-    if part == "mapping":
-        return {"properties": mapping_requests.properties()}
-    if part == "elasticsearch-role":
-        return templates.elasticsearch_role(index)
-    return templates.opensearch_roles(index)
+    product = (target and target.product) or "elasticsearch"
+    parts: dict[TemplatePart, Callable[[], Any]] = {
+        "component": lambda: templates.component(settings),
+        "index": lambda: templates.index(settings, store=index, name=name, product=product),
+        "mapping": lambda: {"properties": mapping_requests.properties()},
+        "elasticsearch-role": lambda: templates.elasticsearch_role(index),
+        "opensearch-roles": lambda: templates.opensearch_roles(index),
+    }
+    return parts[part]()
 
 
 # --- one article per story, for clients that stay as they are -------------------------------
 
 
 def alias(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the alias: news-unique.")],
+    name: str = Argument(..., metavar="NAME", help="Name of the alias: news-unique."),
     store: StoreUrl = DEFAULT_STORE,
     by: FoldBy = "group",
     remove: Remove = False,
@@ -168,22 +168,15 @@ def alias(
 
 
 def pipeline(
-    kind: Annotated[
-        Literal["filter", "collapse"],
-        typer.Argument(metavar="KIND", help="filter (right totals and pages), or collapse."),
-    ] = "filter",
-    name: Annotated[str, typer.Option(help="Name of the pipeline.")] = "esdedup",
+    kind: Literal["filter", "collapse"] = Argument(
+        "filter", metavar="KIND", help="filter (right totals and pages), or collapse."
+    ),
+    name: str = Option("esdedup", help="Name of the pipeline."),
     store: StoreUrl = DEFAULT_STORE,
     by: FoldBy = "group",
-    default: Annotated[
-        bool, typer.Option("--default", help="Searches of the index take it by themselves.")
-    ] = False,
-    field: Annotated[
-        str, typer.Option(help="What collapse folds by; see docs/searching.md.")
-    ] = "dedup.group",
-    factor: Annotated[
-        float, typer.Option(min=1, help="How many times as many hits collapse sees.")
-    ] = 3.0,
+    default: bool = Option(False, "--default", help="Searches of the index take it by themselves."),
+    field: str = Option("dedup.group", help="What collapse folds by; see docs/searching.md."),
+    factor: float = Option(3.0, min=1, help="How many times as many hits collapse sees."),
     remove: Remove = False,
     dry_run: DryRun = False,
 ) -> None:

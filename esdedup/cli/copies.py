@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.daemons import parse_date_option
+from esdedup.cli.exit_codes import ExitCode, refuse, say, stop
 from esdedup.cli.feeds import (
     CheckpointFile,
     Every,
@@ -23,10 +24,10 @@ from esdedup.cli.options import (
     AsJson,
     FieldNames,
     StoreUrl,
-    assignments,
+    hide_credentials,
     open_existing,
+    parse_assignments,
     read_text_lines,
-    shown_store,
 )
 from esdedup.cli.output import (
     byline,
@@ -36,14 +37,14 @@ from esdedup.cli.output import (
     paint,
     plain,
     print_json,
+    print_result,
     say_failure,
     shorten,
-    show,
     title_of,
 )
 
 if TYPE_CHECKING:
-    from esdedup.alerts.protected_texts import Protection, ReuseWatch
+    from esdedup.alerts.protected_texts import ReuseWatch
     from esdedup.cli.screen import Screen
     from esdedup.settings import Settings
     from esdedup.stories.text_reuse import Copy, Edge, TextReuse
@@ -65,51 +66,38 @@ Archive = Annotated[
 
 
 def copies(
-    path: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[FILE]",
-            help="A file as for `index`: a text, a page, NDJSON, …; with --watch, or a folder, "
-            "what is protected.",
-        ),
-    ] = None,
+    path: str | None = Argument(
+        None,
+        metavar="[FILE]",
+        help="A file as for `index`: a text, a page, NDJSON, …; with --watch, or a folder, "
+        "what is protected.",
+    ),
     store: Archive = DEFAULT_STORE,
-    watch: Annotated[
-        bool,
-        typer.Option("--watch", help="Report newly indexed articles that contain protected ones."),
-    ] = False,
+    watch: bool = Option(
+        False, "--watch", help="Report newly indexed articles that contain protected ones."
+    ),
     once: Once = False,
     every: Every = 10.0,
-    ids: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Protected articles of the store: an id a line."),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FIELD=VALUE",
-            help="Articles of the store with this value are protected (protected=true).",
-        ),
-    ] = None,
-    least: Annotated[
-        float, typer.Option(min=0, max=1, help="Smallest share of a protected text to report.")
-    ] = 0.2,
-    poster: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FIELD", help="Field with the publisher of an article."),
-    ] = None,
-    author: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FIELD", help="Field with the author of a protected text."),
-    ] = None,
+    ids: Path | None = Option(
+        None, metavar="FILE", help="Protected articles of the store: an id a line."
+    ),
+    where: list[str] | None = Option(
+        None,
+        metavar="FIELD=VALUE",
+        help="Articles of the store with this value are protected (protected=true).",
+    ),
+    least: float = Option(0.2, min=0, max=1, help="Smallest share of a protected text to report."),
+    poster: list[str] | None = Option(
+        None, metavar="FIELD", help="Field with the publisher of an article."
+    ),
+    author: list[str] | None = Option(
+        None, metavar="FIELD", help="Field with the author of a protected text."
+    ),
     checkpoint: CheckpointFile = Path("esdedup-watch.db"),
     output: OutputFile = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPAN|DATE", help="Start of the first poll; default: now. Example: 7d."
-        ),
-    ] = None,
+    since: str | None = Option(
+        None, metavar="SPAN|DATE", help="Start of the first poll; default: now. Example: 7d."
+    ),
     field: FieldNames = None,
     json_: AsJson = False,
 ) -> None:
@@ -119,31 +107,40 @@ def copies(
     newly indexed article that contains some of it becomes a line of JSON, addressed to whoever
     posted the one and wrote the other. Each pair is reported once, also after a restart.
     """
-    if watch or once:
-        from esdedup.alerts.protected_texts import AUTHOR_FIELDS, POSTER_FIELDS, Protection
-
-        stored = filter(None, map(str.strip, read_text_lines(ids))) if ids else ()
-        protection = Protection(
-            ids=frozenset(stored),
-            where=assignments(where, "--where"),
-            poster=poster or POSTER_FIELDS,
-            author=author or AUTHOR_FIELDS,
-            least=least,
-        )
-        _watch_protected(
-            path,
-            assignments(field, "--field"),
-            protection,
-            store,
-            checkpoint=checkpoint,
-            output=output,
-            since=since,
-            every=None if once else every,
-        )
+    fields = parse_assignments(field, "--field")
+    if not (watch or once):
+        if path is None:
+            raise refuse("FILE", "name a file to check, or say --watch")
+        _check_file(path, store, fields, as_json=json_)
         return
-    if path is None:
-        raise typer.BadParameter("name a file to check, or say --watch", param_hint="FILE")
-    _check_file(path, store, assignments(field, "--field"), as_json=json_)
+    from esdedup.alerts.protected_texts import (
+        AUTHOR_FIELDS,
+        POSTER_FIELDS,
+        Protection,
+        ReuseWatch,
+    )
+
+    stored = filter(None, map(str.strip, read_text_lines(ids))) if ids else ()
+    protection = Protection(
+        ids=frozenset(stored),
+        where=parse_assignments(where, "--where"),
+        poster=poster or POSTER_FIELDS,
+        author=author or AUTHOR_FIELDS,
+        least=least,
+    )
+    if path is None and not protection.in_store:
+        raise refuse(
+            "--watch", "say what is protected: a file or folder, --ids FILE or --where FIELD=VALUE"
+        )
+    start = parse_date_option(since, "--since")
+    with open_watch_files(checkpoint, hide_credentials(store), output) as (recorded, sink):
+        is_new = recorded.since is None
+        with ReuseWatch(protection, recorded, sink, start=start) as running:
+            if path is not None:
+                _read_protected(running, path, fields)
+            if is_new:
+                say(f"looking at articles indexed since {date_text(running.since)} (--since)")
+            run_watch(running, store, None if once else every)
 
 
 def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool) -> None:
@@ -162,7 +159,7 @@ def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool)
                 continue
             found |= bool(checked.copies)
             _say_short(checked, opened.settings)
-            show(checked, _print, as_json=as_json)
+            print_result(checked, _print, as_json=as_json)
     if failed:
         raise stop(ExitCode.QUARANTINED)
     if not found:
@@ -178,7 +175,7 @@ def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
         _say_without_windows(opened.settings, store)
         for edge in all_links(opened):
             found = True
-            print_json([edge.to_json()]) if json_ else typer.echo(_edge_text(edge))
+            print_json([edge]) if json_ else typer.echo(_edge_text(edge))
     if not found:
         raise stop(ExitCode.FOUND)
 
@@ -186,7 +183,7 @@ def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
 def _say_without_windows(settings: Settings, store: str) -> None:
     if "lengths" not in settings.methods:
         say(
-            f"{shown_store(store)} has no windows of sentence lengths: only articles that are "
+            f"{hide_credentials(store)} has no windows of sentence lengths: only articles that are "
             "alike as wholes are found, no short one inside a long one; `esdedup backfill --only "
             "lengths` adds them"
         )
@@ -235,39 +232,6 @@ def _edge_text(edge: Edge) -> str:
     )
 
 
-# --- copies --watch --------------------------------------------------------------------------
-
-
-def _watch_protected(
-    path: str | None,
-    fields: Mapping[str, str],
-    protection: Protection,
-    store: str,
-    *,
-    checkpoint: Path,
-    output: Path | None,
-    since: str | None,
-    every: float | None,
-) -> None:
-    """Look once where `every` is None, else until SIGTERM or Ctrl-C."""
-    from esdedup.alerts.protected_texts import ReuseWatch
-
-    if path is None and not protection.in_store:
-        raise typer.BadParameter(
-            "say what is protected: a file or folder, --ids FILE or --where FIELD=VALUE",
-            param_hint="--watch",
-        )
-    start = date_of(since, "--since")
-    with open_watch_files(checkpoint, shown_store(store), output) as (kept, sink):
-        is_new = kept.since is None
-        with ReuseWatch(protection, kept, sink, start=start) as watch:
-            if path is not None:
-                _read_protected(watch, path, fields)
-            if is_new:
-                say(f"looking at articles indexed since {date_text(watch.since)} (--since)")
-            run_watch(watch, store, every)
-
-
 def _read_protected(watch: ReuseWatch, path: str, fields: Mapping[str, str]) -> None:
     """Protect the texts of files; those that cannot be used are named."""
     from esdedup.ingest.readers import read
@@ -286,5 +250,4 @@ def _read_protected(watch: ReuseWatch, path: str, fields: Mapping[str, str]) -> 
             f"article is alike as a whole ({named})"
         )
     if not len(watch.protected) and not watch.protection.in_store:
-        say(f"{path}: there is nothing to protect")
-        raise stop(ExitCode.QUARANTINED)
+        raise stop(ExitCode.QUARANTINED, f"{path}: there is nothing to protect")

@@ -1,4 +1,4 @@
-"""Commands that run until they are stopped, and the dates they start at."""
+"""The loop of commands that run until they are stopped, and dates and spans as options."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import ParamSpec
 
-import typer
-
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, refuse, say, stop
 from esdedup.errors import StoreMissing, StoreUnavailable
 
 P = ParamSpec("P")
@@ -24,13 +22,13 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 
 
 def parse_span(text: str) -> timedelta | None:
-    """A span of time: 90m, 1h, 7d; None where it is none."""
+    """Parse a span of time, as 90m, 1h or 7d; None for other text."""
     found = re.fullmatch(r"(\d+)\s*([smhdw])", text.strip())
     return timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else None
 
 
-def date_of(text: str | None, option: str) -> datetime | None:
-    """A date, or a span before now."""
+def parse_date_option(text: str | None, option: str) -> datetime | None:
+    """Parse a date, or a span before now."""
     from esdedup.ingest.readers.dates import parse_date
 
     if text is None:
@@ -39,25 +37,23 @@ def date_of(text: str | None, option: str) -> datetime | None:
         return datetime.now(UTC) - span
     found = parse_date(text)
     if found is None:
-        raise typer.BadParameter(
-            f"{text!r} is no date; write 2024-03-01, 2024-03-01T12:00 or 90m, 1h, 7d",
-            param_hint=option,
+        raise refuse(
+            option, f"{text!r} is no date; write 2024-03-01, 2024-03-01T12:00 or 90m, 1h, 7d"
         )
     return found
 
 
 def repeat_until_stopped(look: Callable[[Callable[[], bool]], None], every: float | None) -> None:
-    """Call `look(stopped)` once where `every` is None, else again and again with that pause.
+    """Call `look(stopped)` once if `every` is None, otherwise repeatedly with that pause.
 
-    SIGTERM and Ctrl-C let a look end between two batches: `stopped()` is then true. A command that
-    runs for ever outlives a store that is away, and waits for one that is not made yet.
+    After SIGTERM or Ctrl-C `stopped()` is true, and a look ends between two batches. A command
+    with a pause waits for a store that is unavailable or does not exist yet.
     """
     with _stop_signals() as stopped:
         if every is None:
             look(stopped.is_set)
             if stopped.is_set():
-                say("stopped; run the same command again to go on")
-                raise stop(ExitCode.INTERRUPTED)
+                raise stop(ExitCode.INTERRUPTED, "stopped; run the same command again to go on")
             return
         patience = Patience()
         while not stopped.is_set():
@@ -84,9 +80,9 @@ def _stop_signals() -> Iterator[threading.Event]:
 
 
 class Patience:
-    """Passes over a store that is away, and says why.
+    """Tries again later if the store is missing or unavailable.
 
-    The reason is printed when it changes, and else once a minute: a night without a cluster must
+    The reason is printed when it changes, otherwise once a minute: a night without a cluster must
     not fill a log.
     """
 
@@ -95,7 +91,7 @@ class Patience:
         self._printed_at = 0.0
 
     def attempt(self, work: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> bool:
-        """Do the work; False where the store is missing or away."""
+        """Do the work; False if the store is missing or unavailable."""
         try:
             work(*args, **kwargs)
         except (StoreMissing, StoreUnavailable) as error:

@@ -7,10 +7,9 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Option
 
 from esdedup.cli.indexing import Tally, print_failures
 from esdedup.cli.output import (
@@ -38,7 +37,7 @@ _COLUMNS = {"story": 36, "source": 19, "overlap": 0, "evidence": 30}
 
 
 def demo(
-    query: Annotated[str, typer.Option(help="What to search for at the end.")] = QUERY,
+    query: str = Option(QUERY, help="What to search for at the end."),
 ) -> None:
     """Index the sample pages and show their stories.
 
@@ -61,12 +60,17 @@ def demo(
             tally.add([outcome])
             ids.append(outcome.decision.id)
         _print_stories(out, deduplicator.store, ids)
-        _print_quarantine(out, deduplicator.store)
+        failures = deduplicator.store.quarantine.entries()
+        out.print(f"\n{count(len(failures), 'page')} in the quarantine:", style="bold")
+        print_failures(out, failures)
         out.print(f"\n$ esdedup search {query}", style="bold")
         result = Searcher(deduplicator.store).search(query, size=5)
         print_hits(out, result, [()] * len(result.hits), fold="group")
     out.print(f"\n{count(tally.read, 'page')} in {tally.seconds:.1f} s. Try next:", style="bold")
-    _print_next(out, folder, query)
+    # `make demo` installs the command in a folder that is not in PATH.
+    command = "esdedup" if shutil.which("esdedup") else sys.argv[0]
+    for line in (f"index {folder}", f"search {query} --expand", "explain ID  (one of the search)"):
+        out.print_line(f"  {command} {line}")
 
 
 def _print_stories(out: Screen, store: Store, ids: Iterable[str]) -> None:
@@ -113,19 +117,3 @@ def _add_article(rows: Table, record: Record) -> None:
         f"{first.overlap:.2f}" if first else "",
         evidence_text(first, numbers=1) if first else "original",
     )
-
-
-def _print_quarantine(out: Screen, store: Store) -> None:
-    failures = store.quarantine.entries()
-    out.print(f"\n{count(len(failures), 'page')} in the quarantine:", style="bold")
-    print_failures(out, failures)
-
-
-def _print_next(out: Screen, folder: Path, query: str) -> None:
-    for line in (f"index {folder}", f"search {query} --expand", "explain ID  (one of the search)"):
-        out.print_line(f"  {_command()} {line}")
-
-
-def _command() -> str:
-    """How this program can be called from here: `make demo` installs it beside the path."""
-    return "esdedup" if shutil.which("esdedup") else sys.argv[0]

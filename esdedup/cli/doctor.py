@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from esdedup.cli.options import shown_store
+from esdedup.cli.options import hide_credentials
 from esdedup.errors import EsdedupError
 from esdedup.ingest.sign import check_settings
 from esdedup.model.json_form import Result
@@ -17,9 +17,9 @@ from esdedup.settings import Settings
 from esdedup.stores import Store, open_store, recorded_settings
 
 _OLDEST_PYTHON = (3, 11)
-# What fewer documents share is quickly read, however small the store.
+# A key of fewer documents is never over-frequent, however small the store.
 _FEW = 1_000
-# Upserts, window functions and row values together; FTS5 is asked for by name.
+# The first version with upserts, window functions and row values.
 _OLDEST_SQLITE = (3, 25, 0)
 
 
@@ -33,19 +33,24 @@ class DoctorCheck(Result):
     remedy: str = ""
 
 
-def checks(store: str, *, required: bool) -> list[DoctorCheck]:
+def run_checks(store: str, *, required: bool) -> list[DoctorCheck]:
     """All checks, those of the store last; no store is a problem only where one is `required`."""
-    return [_python(), _sqlite(), *_packages(), *_store(store, required=required)]
+    return [
+        _check_python(),
+        _check_sqlite(),
+        *_check_packages(),
+        *_check_store(store, required=required),
+    ]
 
 
-def _python() -> DoctorCheck:
+def _check_python() -> DoctorCheck:
     ok = sys.version_info >= _OLDEST_PYTHON
     oldest = ".".join(map(str, _OLDEST_PYTHON))
     remedy = "" if ok else f"install Python {oldest} or newer"
     return DoctorCheck("Python", ok, platform.python_version(), remedy)
 
 
-def _sqlite() -> DoctorCheck:
+def _check_sqlite() -> DoctorCheck:
     db = sqlite3.connect(":memory:")
     try:
         db.execute("CREATE VIRTUAL TABLE t USING fts5 (x)")
@@ -61,7 +66,7 @@ def _sqlite() -> DoctorCheck:
     return DoctorCheck("SQLite", ok, detail, remedy)
 
 
-def _packages() -> list[DoctorCheck]:
+def _check_packages() -> list[DoctorCheck]:
     """The packages esdedup asks for, as its own metadata names them."""
     try:
         wanted = metadata.requires("esdedup") or []
@@ -69,10 +74,10 @@ def _packages() -> list[DoctorCheck]:
         remedy = "run `pip install .` in its folder"
         return [DoctorCheck("packages", False, "esdedup is not installed", remedy)]
     needed = [line for line in wanted if "extra ==" not in line]
-    return [_package(line) for line in needed]
+    return [_check_package(line) for line in needed]
 
 
-def _package(requirement: str) -> DoctorCheck:
+def _check_package(requirement: str) -> DoctorCheck:
     name = requirement
     for mark in " ;<>=!~[":
         name = name.partition(mark)[0]
@@ -82,14 +87,14 @@ def _package(requirement: str) -> DoctorCheck:
         return DoctorCheck(name, False, "is missing", f"run `pip install '{requirement}'`")
 
 
-def _store(store: str, *, required: bool) -> list[DoctorCheck]:
+def _check_store(store: str, *, required: bool) -> list[DoctorCheck]:
     try:
         recorded = recorded_settings(store)
         if recorded is None:
             remedy = "`esdedup index PATH` makes one" + ("; check --store" if required else "")
             return [
                 DoctorCheck(
-                    "store", not required, f"there is none at {shown_store(store)} yet", remedy
+                    "store", not required, f"there is none at {hide_credentials(store)} yet", remedy
                 )
             ]
         settings = Settings.load(base=recorded)
@@ -99,10 +104,10 @@ def _store(store: str, *, required: bool) -> list[DoctorCheck]:
     try:
         stats = opened.maintenance.stats()
         return [
-            _settings(settings, recorded),
-            *_time_order(opened),
-            *_inside(store, opened.maintenance.find_problems(), stats),
-            _over_frequent_keys(opened, stats["documents"]),
+            _check_recorded_settings(settings, recorded),
+            *_check_time_order(opened),
+            *_check_contents(store, opened.maintenance.find_problems(), stats),
+            _check_key_frequency(opened, stats["documents"]),
         ]
     except EsdedupError as error:
         return [DoctorCheck("store", False, str(error))]
@@ -110,7 +115,7 @@ def _store(store: str, *, required: bool) -> list[DoctorCheck]:
         opened.close()
 
 
-def _settings(settings: Settings, recorded: Settings) -> DoctorCheck:
+def _check_recorded_settings(settings: Settings, recorded: Settings) -> DoctorCheck:
     mine, theirs = settings.to_json(), recorded.to_json()
     changed = [f"{name}={mine[name]}" for name in mine if mine[name] != theirs[name]]
     fingerprint = f"preset {settings.preset}, format {settings.fingerprint_of_format()}"
@@ -124,7 +129,7 @@ def _settings(settings: Settings, recorded: Settings) -> DoctorCheck:
     return DoctorCheck("settings", True, detail)
 
 
-def _time_order(store: Store) -> list[DoctorCheck]:
+def _check_time_order(store: Store) -> list[DoctorCheck]:
     """Of indices that others designed; no defect, since groups do not depend on it."""
     index = store.maintenance.foreign_index
     if index is None:
@@ -139,7 +144,7 @@ def _time_order(store: Store) -> list[DoctorCheck]:
     return [DoctorCheck("order of time", True, f"in the order of arrival: {shown}", remedy)]
 
 
-def _over_frequent_keys(store: Store, documents: int) -> DoctorCheck:
+def _check_key_frequency(store: Store, documents: int) -> DoctorCheck:
     """Over-frequent keys make every lookup expensive; they are no defect, so never a problem."""
     hot = store.maintenance.over_frequent_keys(max(_FEW, documents // 100))
     left = [key for key in hot if key not in store.settings.hot_keys]
@@ -162,10 +167,10 @@ def _remedy(problem: str) -> str:
     return "`esdedup doctor --fix` repairs it; please report how it came about"
 
 
-def _inside(store: str, problems: list[str], stats: dict[str, Any]) -> list[DoctorCheck]:
+def _check_contents(store: str, problems: list[str], stats: dict[str, Any]) -> list[DoctorCheck]:
     broken = [DoctorCheck("store", False, problem, _remedy(problem)) for problem in problems]
     waiting = stats["quarantine"]
-    found = f"{stats['documents']:,} articles in {shown_store(store)}"
+    found = f"{stats['documents']:,} articles in {hide_credentials(store)}"
     return [
         *(broken or [DoctorCheck("store", True, found)]),
         DoctorCheck(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from esdedup.cli.options import (
     Arrivals,
@@ -15,7 +15,7 @@ from esdedup.cli.options import (
     SetSource,
     SettingsFile,
     SetValues,
-    assignments,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     console,
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from esdedup.evaluation.suite import EvaluationPlan, EvaluationResult, Progress
     from esdedup.settings import Settings
 
-# What the table shows, in this order and under these names, where a row has it; `--json` prints
-# everything under its own name.
+# Columns of the table, in this order: name of the figure -> heading. `--json` prints all figures.
 _COLUMNS = {
     "method": "method",
     "precision": "P",
@@ -60,79 +59,60 @@ _COLUMNS = {
     "spearman": "rank corr.",
     "chosen": "chosen here",
 }
-# Tables with many columns need it where nobody sees the end of a line.
+# Columns, if the output is a file or a pipe: these tables are wide.
 _WIDTH_OF_FILES = 160
 
 
 def evaluate(
-    sets: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SET",
-            help="A folder with docs.jsonl[.gz] or html.tar.gz, and clusters.csv or pairs.csv.",
-        ),
-    ],
-    methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method",
-            metavar="NAME",
-            help="A preset, a method (sketch, lengths, …) or a baseline (exact, simhash-3, "
-            "datasketch-0.5, …); several with commas or repeated; `all`.",
-        ),
-    ] = None,
+    sets: list[Path] = Argument(
+        ...,
+        metavar="SET",
+        help="A folder with docs.jsonl[.gz] or html.tar.gz, and clusters.csv or pairs.csv.",
+    ),
+    methods: list[str] | None = Option(
+        None,
+        "--method",
+        metavar="NAME",
+        help="A preset, a method (sketch, lengths, …) or a baseline (exact, simhash-3, "
+        "datasketch-0.5, …); several with commas or repeated; `all`.",
+    ),
     preset: Preset = None,
     settings_file: SettingsFile = None,
     values: SetValues = None,
     source: SetSource = None,
-    protocol: Annotated[
-        Literal["online", "pairs", "clusters"] | None,
-        typer.Option(
-            metavar="NAME", help="online (where there are clusters), pairs (else) or clusters."
-        ),
-    ] = None,
-    order: Annotated[
-        Arrivals,
-        typer.Option(metavar="NAME", help="original-first, depth-first, random or time."),
-    ] = "original-first",
-    seeds: Annotated[int, typer.Option(min=1, help="Runs with different random orders.")] = 1,
-    labels: Annotated[
-        Literal["copies", "events"],
-        typer.Option(
-            metavar="copies|events",
-            help="What a cluster is; of an event no two articles are copies, so every link is a "
-            "false positive.",
-        ),
-    ] = "copies",
-    store: Annotated[
-        str, typer.Option(metavar="URL", help="An empty store to run in.")
-    ] = "sqlite://:memory:",
-    number_check: Annotated[
-        bool,
-        typer.Option(
-            "--number-check/--no-number-check",
-            help="Off: no link is called an update, as in the paper.",
-        ),
-    ] = True,
-    statistics: Annotated[
-        bool,
-        typer.Option("--stats", help="Intervals by bootstrap, and tests between methods."),
-    ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write one HTML page with plots and every error."),
-    ] = None,
-    disagreements: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="A B", help="List the pairs that only one of two methods reports."),
-    ] = None,
-    judged: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="That listing (--json) with is_duplicate filled in: score both methods by it.",
-        ),
-    ] = None,
+    protocol: Literal["online", "pairs", "clusters"] | None = Option(
+        None, metavar="NAME", help="online (where there are clusters), pairs (else) or clusters."
+    ),
+    order: Arrivals = Option(
+        "original-first", metavar="NAME", help="original-first, depth-first, random or time."
+    ),
+    seeds: int = Option(1, min=1, help="Runs with different random orders."),
+    labels: Literal["copies", "events"] = Option(
+        "copies",
+        metavar="copies|events",
+        help="What a cluster is; of an event no two articles are copies, so every link is a "
+        "false positive.",
+    ),
+    store: str = Option("sqlite://:memory:", metavar="URL", help="An empty store to run in."),
+    number_check: bool = Option(
+        True,
+        "--number-check/--no-number-check",
+        help="Off: no link is called an update, as in the paper.",
+    ),
+    statistics: bool = Option(
+        False, "--stats", help="Intervals by bootstrap, and tests between methods."
+    ),
+    report: Path | None = Option(
+        None, metavar="FILE", help="Write one HTML page with plots and every error."
+    ),
+    disagreements: tuple[str, str] | None = Option(
+        None, metavar="A B", help="List the pairs that only one of two methods reports."
+    ),
+    judged: Path | None = Option(
+        None,
+        metavar="FILE",
+        help="That listing (--json) with is_duplicate filled in: score both methods by it.",
+    ),
     as_json: AsJson = False,
 ) -> None:
     """Score methods on labelled sets: one document at a time (paper 000, 3.2), pairs or clusters.
@@ -141,12 +121,16 @@ def evaluate(
     with these rules off.
     """
     from esdedup.evaluation.sets import load
-    from esdedup.evaluation.suite import EvaluationPlan, labels_for
+    from esdedup.evaluation.suite import EvaluationPlan, choose_labels
+    from esdedup.settings import Settings
 
-    flags: dict[str, Any] = dict(assignments(values, "--set"))
+    flags: dict[str, Any] = dict(parse_assignments(values, "--set"))
     if not number_check:
         flags |= {"number_check": False, "extended_ratio": 0.0}
-    maker = _Maker(preset, settings_file, flags, store)
+
+    def load_preset(name: str | None = preset) -> Settings:
+        return Settings.load(preset=name, file=settings_file, flags=flags)
+
     plan = EvaluationPlan(
         protocol=protocol,
         order=order,
@@ -158,48 +142,41 @@ def evaluate(
         golds = [
             load(
                 folder,
-                maker.settings(),
+                load_preset(),
                 source=source,
-                labels="none" if disagreements else labels_for(folder, plan),
+                labels="none" if disagreements else choose_labels(folder, plan),
                 progress=lambda done, total: line.update("reading pages", done, total),
             )
             for folder in sets
         ]
         if disagreements:
-            _disagree(golds, maker.detectors(list(disagreements)), judged, as_json=as_json)
+            _print_disagreements(
+                golds, _make_detectors(disagreements, load_preset, store), judged, as_json=as_json
+            )
             return
-        detectors = maker.detectors(methods)
-        results = [_on(gold, detectors, plan, line.update, as_json=as_json) for gold in golds]
+        detectors = _make_detectors(methods, load_preset, store)
+        results = [
+            _run_methods(gold, detectors, plan, line.update, as_json=as_json) for gold in golds
+        ]
     if report is not None:
         _write_report(report, list(zip(golds, results, strict=True)), plan)
 
 
-class _Maker:
-    """Detectors from the options of the command."""
+def _make_detectors(
+    names: Sequence[str] | None, load: Callable[..., Settings], store: str
+) -> list[EvaluatedMethod]:
+    from esdedup.evaluation.detectors import Ours, list_methods, resolve
 
-    def __init__(
-        self, preset: str | None, file: Path | None, flags: dict[str, Any], store: str
-    ) -> None:
-        self._preset, self._file, self._flags, self._store = preset, file, flags, store
-
-    def settings(self, preset: str | None = None) -> Settings:
-        from esdedup.settings import Settings
-
-        return Settings.load(preset=preset or self._preset, file=self._file, flags=self._flags)
-
-    def detectors(self, names: Sequence[str] | None) -> list[EvaluatedMethod]:
-        from esdedup.evaluation.detectors import Ours, all_names, resolve
-
-        if not names:
-            settings = self.settings()
-            return [Ours(settings, settings.preset, self._store)]
-        wanted = [name.strip() for given in names for name in given.split(",") if name.strip()]
-        if "all" in wanted:
-            wanted = all_names()
-        return [resolve(name, self.settings, self._store) for name in dict.fromkeys(wanted)]
+    if not names:
+        settings = load()
+        return [Ours(settings, settings.preset, store)]
+    wanted = [name.strip() for given in names for name in given.split(",") if name.strip()]
+    if "all" in wanted:
+        wanted = list_methods()
+    return [resolve(name, load, store) for name in dict.fromkeys(wanted)]
 
 
-def _on(
+def _run_methods(
     gold: GoldSet,
     detectors: Sequence[EvaluatedMethod],
     plan: EvaluationPlan,
@@ -207,8 +184,8 @@ def _on(
     *,
     as_json: bool,
 ) -> list[EvaluationResult]:
-    """All methods on one set; a row is printed as soon as it is there where programs read it."""
-    from esdedup.evaluation.suite import comparisons, evaluate, without_update_rules
+    """Run all methods on one set. With --json each row is printed as soon as it is computed."""
+    from esdedup.evaluation.suite import compare_results, evaluate, without_update_rules
 
     results: list[EvaluationResult] = []
     shown: list[EvaluationResult] = []
@@ -223,7 +200,7 @@ def _on(
     if not as_json:
         _print_rows(gold.name, [r.row for r in shown])
         if plan.with_statistics and len(results) > 1:
-            _print_rows("differences", comparisons(results))
+            _print_rows("differences", compare_results(results))
     return results
 
 
@@ -257,7 +234,7 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _disagree(
+def _print_disagreements(
     golds: Sequence[GoldSet],
     detectors: Sequence[EvaluatedMethod],
     judged: Path | None,
@@ -265,7 +242,7 @@ def _disagree(
     as_json: bool,
 ) -> None:
     from esdedup.evaluation.disagreements import Pool, read_judgements
-    from esdedup.evaluation.measures import summary
+    from esdedup.evaluation.measures import summarise
 
     for gold in golds:
         ids = sorted(gold.items)
@@ -273,7 +250,7 @@ def _disagree(
         if judged is not None:
             scores = pool.scores(read_judgements(judged))
             rows = [
-                {"set": gold.name, "method": name, "protocol": "pooled", **summary([score])}
+                {"set": gold.name, "method": name, "protocol": "pooled", **summarise([score])}
                 for name, score in zip(pool.names, scores, strict=True)
             ]
             print_json(rows) if as_json else _print_rows(f"{gold.name}, pooled", rows)
@@ -300,10 +277,10 @@ def _write_report(
 
     from esdedup import __version__
     from esdedup.evaluation.report import render
-    from esdedup.evaluation.suite import chapter
+    from esdedup.evaluation.suite import build_chapter
 
     page = render(
-        [chapter(gold, results, plan) for gold, results in parts],
+        [build_chapter(gold, results, plan) for gold, results in parts],
         subtitle=f"esdedup {__version__}, {date.today().isoformat()}; order {plan.order}, "
         f"{plan.seeds} seeds",
     )

@@ -31,17 +31,24 @@ MEANINGS = {
     ExitCode.USAGE: "wrong usage: options, settings, or a path that is not there",
     ExitCode.QUARANTINED: "articles failed and --strict was given, or not one could be used",
     ExitCode.STORE: "the store is missing, unavailable, damaged or not ours",
-    ExitCode.INTERRUPTED: "stopped by Ctrl-C; whole batches are kept, run again to go on",
-    ExitCode.PIPE_CLOSED: "the reader of the output went away; whole batches are kept",
+    ExitCode.INTERRUPTED: "stopped by Ctrl-C; whole batches are stored; run again to go on",
+    ExitCode.PIPE_CLOSED: "the reader of the output went away; whole batches are stored",
 }
 
 # \b keeps the lines as they are.
 EPILOG = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {text}" for code, text in MEANINGS.items())
 
 
-def stop(code: ExitCode) -> typer.Exit:
-    """To be raised: `raise stop(ExitCode.FOUND)`."""
+def stop(code: ExitCode, reason: str = "") -> typer.Exit:
+    """Print the reason, if there is one to print; to be raised: `raise stop(ExitCode.FOUND)`."""
+    if reason:
+        say(reason)
     return typer.Exit(int(code))
+
+
+def refuse(option: str, reason: str) -> typer.BadParameter:
+    """To be raised: an option, or a combination of options, that cannot be used."""
+    return typer.BadParameter(reason, param_hint=option)
 
 
 def say(message: str) -> None:
@@ -61,7 +68,8 @@ def say_when_interrupted(describe: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Errors raised on purpose become one line; all others keep their traceback."""
+    """Turn an `EsdedupError` into one line and an exit code; any other error is a defect and keeps
+    its traceback."""
     try:
         yield
         sys.stdout.flush()
@@ -85,6 +93,6 @@ def _code_of(error: EsdedupError) -> ExitCode:
 
 
 def _close_output() -> None:
-    """What is still buffered goes nowhere, or Python would complain about it at its end."""
+    """Discard buffered output: Python would report the closed pipe once more when it exits."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Argument, Option
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -16,8 +16,8 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
+    load_settings,
     open_deduplicator,
-    settings_of,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -26,16 +26,15 @@ from esdedup.cli.output import (
     join,
     paint,
     plain,
+    print_result,
     shorten,
-    show,
     table,
     title_of,
     write_file,
 )
-from esdedup.cli.searching import record_of
+from esdedup.cli.searching import find_record
 
 if TYPE_CHECKING:
-    from rich.table import Table
     from rich.text import Text
 
     from esdedup.cli.screen import Screen
@@ -49,27 +48,23 @@ _MARKS = {
     "added": ("green", "{+", "+}"),
     "moved": ("blue", "{~", "~}"),
 }
-# Words kept at each end of a long passage that both have.
-_KEPT = 8
+# Words shown at each end of a long passage that both have.
+_SHOWN = 8
 
 
 def explain(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an article.")],
-    other: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="ID2",
-            help="Another id; default: the article it is linked to, or the best candidate.",
-        ),
-    ] = None,
+    id_: str = Argument(..., metavar="ID", help="The id of an article."),
+    other: str | None = Argument(
+        None,
+        metavar="ID2",
+        help="Another id; default: the article it is linked to, or the best candidate.",
+    ),
     store: StoreUrl = DEFAULT_STORE,
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
-    full: Annotated[bool, typer.Option("--full", help="Do not shorten equal passages.")] = False,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")
-    ] = None,
+    full: bool = Option(False, "--full", help="Do not shorten equal passages."),
+    html: Path | None = Option(None, metavar="FILE", help="Write a self-contained HTML page."),
     json_: AsJson = False,
 ) -> None:
     """Explain why two articles are, or are not, one story.
@@ -79,10 +74,10 @@ def explain(
     """
     from esdedup.stories.explain import explain as explained
 
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     with open_deduplicator(store, chosen, mode="read") as deduplicator:
-        record = deduplicator.with_evidence(record_of(deduplicator.store, id_, store))
-        second = record_of(deduplicator.store, other or _nearest(record), store)
+        record = deduplicator.with_evidence(find_record(deduplicator.store, id_, store))
+        second = find_record(deduplicator.store, other or _nearest(record), store)
         second = deduplicator.with_evidence(second)
         constraints = deduplicator.store.constraints.recent()
     explanation = explained(record, second, chosen, constraints)
@@ -91,21 +86,23 @@ def explain(
 
         write_file(html, render_page(explanation))
     if json_ or html is None:
-        show(explanation, partial(_print, full=full), as_json=json_)
+        print_result(explanation, partial(_print, full=full), as_json=json_)
 
 
 def _nearest(record: Record) -> str:
     """What the article was compared with, best first; without any, there is nothing to explain."""
     if record.decision.evidence:
         return record.decision.evidence[0].other
-    say(
+    raise stop(
+        ExitCode.FOUND,
         f"{plain(record.document.id)} is {record.decision.role}: no other article shares enough "
-        "keys with it; name a second id to compare it with"
+        "keys with it; name a second id to compare it with",
     )
-    raise stop(ExitCode.FOUND)
 
 
 def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
+    from esdedup.stories.explain import list_measures
+
     for name, record in (("old", explanation.old), ("new", explanation.new)):
         role = paint(record.decision.role, STYLES[record.decision.role])
         out.print(join(f"{name}  ", paint(title_of(record.document), "bold")))
@@ -113,36 +110,18 @@ def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
         out.print_line(f"     {plain(record.document.id)}")
     out.print()
     out.print_line(paint(explanation.rule, "bold"))
-    out.print(_measures(explanation))
+    rows = table("measure", "value", "threshold")
+    for row in list_measures(explanation):
+        rows.add_row(*map(plain, row))
+    out.print(rows)
     for change in explanation.evidence.numbers:
         out.print_line("  ", paint(change_text(change), STYLES["update"]))
-    if explanation.names:
-        out.print_line("  names in both: ", paint(", ".join(explanation.names)))
     if explanation.runner_up:
         lost = explanation.runner_up
         out.print_line(f"  runner-up {plain(lost.other)}: {lost.why}")
-    if explanation.evidence.numbers or explanation.names or explanation.runner_up:
+    if explanation.evidence.numbers or explanation.runner_up:
         out.print()
     out.print(_passages(explanation, coloured=out.is_terminal, full=full))
-
-
-def _measures(explanation: Explanation) -> Table:
-    rows = table("measure", "value", "threshold")
-    for keys in explanation.keys:
-        rows.add_row(
-            f"{keys.method} keys shared", f"{keys.shared} of {keys.of}", f"at least {keys.needed}"
-        )
-    evidence = explanation.evidence
-    limit = evidence.thresholds.get("min_overlap")
-    above = f"above {limit:g}" if limit is not None else ""
-    rows.add_row(f"overlap ({evidence.measure})", f"{evidence.overlap:.3f}", above)
-    rows.add_row("shared part of the old text", f"{evidence.of_old:.3f}", "")
-    rows.add_row("shared part of the new text", f"{evidence.of_new:.3f}", "")
-    for measured in explanation.measures:
-        rows.add_row(measured.method, measured.says, "")
-    old, new = explanation.words
-    rows.add_row("words", f"{old:,} -> {new:,}", "")
-    return rows
 
 
 def _passages(explanation: Explanation, *, coloured: bool, full: bool) -> Text:
@@ -159,7 +138,7 @@ def _passages(explanation: Explanation, *, coloured: bool, full: bool) -> Text:
 def _pieces(span: Span, *, coloured: bool, full: bool) -> list[Any]:
     if span.kind == "equal":
         between = "… ({hidden} words the same) …"
-        return [paint(span.new if full else shorten(span.new, _KEPT, between), "dim")]
+        return [paint(span.new if full else shorten(span.new, _SHOWN, between), "dim")]
     if span.kind == "moved":
         return [_mark(span.new, "moved", coloured)]
     pieces = [(span.old, "removed"), (span.new, "added")]

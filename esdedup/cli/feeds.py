@@ -1,4 +1,4 @@
-"""Options of commands that report what they find: --notify, --watch; and the feed behind them."""
+"""Options of commands that send notifications (--notify, --watch), and how these are sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from esdedup.cli.daemons import repeat_until_stopped
-from esdedup.cli.exit_codes import say
+from esdedup.cli.exit_codes import refuse, say
 from esdedup.cli.options import open_existing
 from esdedup.cli.output import count
 
@@ -69,11 +69,9 @@ OutputFile = Annotated[
 def check_notify(name: str | None, since: str | None, *, as_json: bool) -> None:
     """Refuse combinations of options that make no sense, before anything is opened."""
     if name == "-" and as_json:
-        raise typer.BadParameter(
-            "--json has standard output for itself; name a file", param_hint="--notify"
-        )
+        raise refuse("--notify", "--json has standard output for itself; name a file")
     if since is not None and name is None:
-        raise typer.BadParameter("say where to with --notify", param_hint="--notify-since")
+        raise refuse("--notify-since", "say where to with --notify")
 
 
 @contextmanager
@@ -84,7 +82,12 @@ def open_feed(
     if name is None:
         yield lambda batch: None
         return
-    from esdedup.alerts.sinks import Notification, notifications, notifications_since, open_sink
+    from esdedup.alerts.sinks import (
+        Notification,
+        make_notifications,
+        open_sink,
+        replay_notifications,
+    )
 
     sink = open_sink(name, undelivered)
 
@@ -94,15 +97,15 @@ def open_feed(
 
     try:
         if since is not None:
-            for found in notifications_since(store, since):
+            for found in replay_notifications(store, since):
                 send(found)
-        yield lambda batch: send(notifications(batch, store))
+        yield lambda batch: send(make_notifications(batch, store))
     finally:
         done = sink.close()
-        if done.kept:
+        if done.undelivered:
             say(
-                f"{count(done.kept, 'notification')} not delivered ({done.reason}); kept in "
-                f"{done.file}, which the same command sends first the next time"
+                f"{count(done.undelivered, 'notification')} not delivered ({done.reason}); the "
+                f"next run sends them first, from {done.file}"
             )
 
 
@@ -119,8 +122,8 @@ def open_watch_files(
 
 
 def run_watch(watch: Watch, store: str, every: float | None) -> None:
-    """Look once where `every` is None, else until SIGTERM or Ctrl-C; a daemon says only what it
-    reported."""
+    """Look once if `every` is None, otherwise until SIGTERM or Ctrl-C. A repeated look that
+    reports nothing prints nothing."""
 
     def look(stopped: Callable[[], bool]) -> None:
         with open_existing(store) as opened:

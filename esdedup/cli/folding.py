@@ -3,53 +3,39 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import AsJson, Strict, open_existing
 from esdedup.cli.output import count, plain, print_json
-from esdedup.cli.search_options import By, SourcesFile, Window, ranking, span
-
-if TYPE_CHECKING:
-    from esdedup.search.fold import FoldedItem, KeptItem
-
+from esdedup.cli.search_options import By, SourcesFile, Window, parse_window, read_source_ranking
 
 KeepRule = Literal["first", "earliest", "source", "longest"]
 
 
 def fold(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="The list: NDJSON, a JSON array, or a search response."
-        ),
-    ] = None,
-    keep: Annotated[KeepRule, typer.Option(help="Which item of a story stays.")] = "first",
+    file: Path | None = Argument(
+        None, metavar="[FILE]", help="The list: NDJSON, a JSON array, or a search response."
+    ),
+    keep: KeepRule = Option("first", help="Which item of a story stays."),
     sources: SourcesFile = None,
-    by: Annotated[
-        By, typer.Option(help="Fold copies only (group), or updates too (story).")
-    ] = "group",
-    known: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="A store to look the items up in, by id, URL or text."),
-    ] = None,
+    by: By = Option("group", help="Fold copies only (group), or updates too (story)."),
+    known: str | None = Option(
+        None, metavar="URL", help="A store to look the items up in, by id, URL or text."
+    ),
     window: Window = None,
-    folded: Annotated[
-        bool,
-        typer.Option(
-            "--folded", help="Print the folded items instead, with the item and the rule."
-        ),
-    ] = False,
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Decide and print item by item.")
-    ] = False,
+    folded: bool = Option(
+        False, "--folded", help="Print the folded items instead, with the item and the rule."
+    ),
+    stream: bool = Option(False, "--stream", help="Decide and print item by item."),
     json_: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No summary.")] = False,
+    quiet: bool = Option(False, "--quiet", help="No summary."),
     strict: Strict = False,
 ) -> None:
     """Fold any list of results; items that are kept are printed unchanged, in order.
@@ -62,32 +48,28 @@ def fold(
     if stream and (keep != "first" or json_):
         raise typer.BadParameter("a stream keeps the first of a story; leave --keep and --json out")
     reading = _Reading(file)
-    options: dict[str, Any] = {"by": by, "window": span(window)}
+    options: dict[str, Any] = {"by": by, "window": parse_window(window)}
     with open_existing(known) if known is not None else nullcontext() as store:
         if stream:
             kept, gone = _print_stream(reading, folded, {**options, "store": store})
             notes: tuple[str, ...] = ()
         else:
             result = fold_list(
-                reading.items(), keep=keep, sources=ranking(sources), store=store, **options
+                reading.items(),
+                keep=keep,
+                sources=read_source_ranking(sources),
+                store=store,
+                **options,
             )
             kept, gone, notes = len(result.kept), len(result.folded), result.notes
-            print_json(_lines(result.kept, result.folded, folded, json_))
+            lines: Sequence[Any] = result.folded if folded else result.kept
+            print_json(lines if folded or json_ else [one.item for one in result.kept])
     for note in notes:
         say(plain(note))
     if not quiet:
         say(f"{count(kept + gone, 'item')}, {kept:,} kept, {gone:,} folded")
     if strict and reading.failures:
         raise stop(ExitCode.QUARANTINED)
-
-
-def _lines(
-    kept: tuple[KeptItem, ...], folded: tuple[FoldedItem, ...], only_folded: bool, as_json: bool
-) -> Iterator[Any]:
-    if only_folded:
-        yield from (item.to_json() for item in folded)
-    else:
-        yield from (item.to_json() if as_json else item.item for item in kept)
 
 
 def _print_stream(reading: _Reading, only_folded: bool, options: dict[str, Any]) -> tuple[int, int]:
@@ -137,7 +119,8 @@ class _Reading:
                 self.failures += 1
                 say(f"line {number} is no JSON ({error}); it is left out")
                 continue
-            if number == 1 and (isinstance(value, list) or _is_answer(value)):
+            hits = value.get("hits") if isinstance(value, dict) else None
+            if number == 1 and (isinstance(value, list) or isinstance(hits, dict | list)):
                 yield from read_list(value)
             else:
                 yield value
@@ -154,7 +137,3 @@ class _Reading:
                 f"{self._file or 'the input'} is no JSON ({error}); give one object a line, or "
                 "an array"
             ) from error
-
-
-def _is_answer(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("hits"), dict | list)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Option
 
-from esdedup.cli.exit_codes import say
-from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, assignments
+from esdedup.cli.exit_codes import refuse, say
+from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, parse_assignments
 from esdedup.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -29,68 +29,52 @@ _SWITCH_SECONDS = 0.001
 
 
 def gateway(
-    upstream: Annotated[
-        str, typer.Option(metavar="URL", help="The cluster: https://host:9200, or several hosts.")
-    ],
-    index: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATTERN", help="Enrich writes to these: news-*; may be repeated."),
-    ] = None,
-    fold: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[PATTERN=]MODE",
-            help="Fold searches of these unless they say otherwise: group, story, canonical, off.",
-        ),
-    ] = None,
-    listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where to listen.")
-    ] = "127.0.0.1:9201",
+    upstream: str = Option(
+        ..., metavar="URL", help="The cluster: https://host:9200, or several hosts."
+    ),
+    index: list[str] | None = Option(
+        None, metavar="PATTERN", help="Enrich writes to these: news-*; may be repeated."
+    ),
+    fold: list[str] | None = Option(
+        None,
+        metavar="[PATTERN=]MODE",
+        help="Fold searches of these unless they say otherwise: group, story, canonical, off.",
+    ),
+    listen: str = Option("127.0.0.1:9201", metavar="HOST:PORT", help="Where to listen."),
     field: FieldNames = None,
-    fail_closed: Annotated[
-        bool,
-        typer.Option("--fail-closed", help="Refuse a write (503) that cannot be enriched."),
-    ] = False,
-    max_body: Annotated[
-        int,
-        typer.Option(
-            metavar="MB",
-            min=1,
-            help="The largest body that is enriched or folded, also when unpacked.",
-        ),
-    ] = 100,
-    max_actions: Annotated[int, typer.Option(min=1, help="The most actions of a bulk.")] = 100_000,
-    max_searches: Annotated[
-        int, typer.Option(min=1, help="The most searches of a folded _msearch.")
-    ] = 10_000,
-    max_memory: Annotated[
-        int,
-        typer.Option(
-            metavar="MB",
-            min=1,
-            help="Memory limit for all bodies in progress, unpacked and parsed.",
-        ),
-    ] = 1_000,
-    credential_header: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Another header by which a proxy names the user; may be repeated."
-        ),
-    ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes that sign; 1 is this one.")] = 1,
-    certificate: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Speak TLS, with this certificate.")
-    ] = None,
-    key: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its key, if not in the same file.")
-    ] = None,
+    fail_closed: bool = Option(
+        False, "--fail-closed", help="Refuse a write (503) that cannot be enriched."
+    ),
+    max_body: int = Option(
+        100,
+        metavar="MB",
+        min=1,
+        help="The largest body that is enriched or folded, also when unpacked.",
+    ),
+    max_actions: int = Option(100_000, min=1, help="The most actions of a bulk."),
+    max_searches: int = Option(10_000, min=1, help="The most searches of a folded _msearch."),
+    max_memory: int = Option(
+        1_000,
+        metavar="MB",
+        min=1,
+        help="Memory limit for all bodies in progress, unpacked and parsed.",
+    ),
+    credential_header: list[str] | None = Option(
+        None,
+        metavar="NAME",
+        help="Another header by which a proxy names the user; may be repeated.",
+    ),
+    workers: int = Option(1, min=1, help="Processes that sign; 1 is this one."),
+    certificate: Path | None = Option(
+        None, metavar="FILE", help="Speak TLS, with this certificate."
+    ),
+    key: Path | None = Option(None, metavar="FILE", help="Its key, if not in the same file."),
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
-    verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="Log the kind and time of every request, without content."),
-    ] = False,
+    verbose: bool = Option(
+        False, "--verbose", help="Log the kind and time of every request, without content."
+    ),
 ) -> None:
     """Speak the Elasticsearch/OpenSearch API in front of a cluster: detect, link and fold.
 
@@ -109,15 +93,15 @@ def gateway(
         ) from error
     from esdedup.ingest.workers import collect_less_often
 
-    host, port = _address(listen)
-    tls = _tls(certificate, key)
+    host, port = _parse_address(listen)
+    tls = _make_tls_context(certificate, key)
     patterns = tuple(index or ())
     options = Options(
-        target=_target(upstream),
+        target=_parse_upstream(upstream),
         indices=patterns,
-        folds=_folds(fold, patterns),
-        fields=assignments(field, "--field"),
-        settings=_settings(preset, settings, set_),
+        folds=_parse_folds(fold, patterns),
+        fields=parse_assignments(field, "--field"),
+        settings=_load_settings(preset, settings, set_),
         fail_closed=fail_closed,
         max_body=max_body << 20,
         max_actions=max_actions,
@@ -155,9 +139,7 @@ async def _serve(options: Options, host: str, port: int, tls: ssl.SSLContext | N
     try:
         bound = await served.start(host, port, tls)
     except OSError as error:
-        raise typer.BadParameter(
-            f"{host}:{port}: {error.strerror}", param_hint="--listen"
-        ) from error
+        raise refuse("--listen", f"{host}:{port}: {error.strerror}") from error
     what = ", ".join(options.indices) or "nothing"
     say(f"gateway on {host}:{bound} to {','.join(options.target.hosts)}; enriching {what}")
     await stopped.wait()
@@ -179,15 +161,14 @@ def _install_loop() -> None:
     asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
 
 
-def _target(url: str) -> Target:
+def _parse_upstream(url: str) -> Target:
     from dataclasses import replace
 
     from esdedup.stores.cluster.connection import Target
 
     if "@" in url.partition("://")[2].partition("/")[0]:
-        raise typer.BadParameter(
-            "no credentials in the URL: every request passes with those of its caller",
-            param_hint="--upstream",
+        raise refuse(
+            "--upstream", "no credentials in the URL: every request passes with those of its caller"
         )
     target = Target.parse(url)
     return replace(
@@ -200,7 +181,7 @@ def _target(url: str) -> Target:
     )
 
 
-def _folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold]:
+def _parse_folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold]:
     """By pattern, the first that covers a search counts: a mode for all of --index comes last."""
     from esdedup.gateway.folding import fold_named
 
@@ -213,35 +194,35 @@ def _folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str, Fold
         elif patterns:
             others = dict.fromkeys(patterns, fold_named(mode))
         else:
-            raise typer.BadParameter(
-                f"{mode!r} for which indices? Say PATTERN={mode}, or --index", param_hint="--fold"
-            )
+            raise refuse("--fold", f"{mode!r} for which indices? Say PATTERN={mode}, or --index")
     return {**named, **{name: fold for name, fold in others.items() if name not in named}}
 
 
-def _settings(preset: str | None, file: Path | None, values: list[str] | None) -> Settings | None:
-    """None where nothing is said: each index keeps the settings recorded in it."""
+def _load_settings(
+    preset: str | None, file: Path | None, values: list[str] | None
+) -> Settings | None:
+    """None without options: each index keeps the settings recorded in it."""
     if preset is None and file is None and not values:
         return None
     from esdedup.ingest.sign import check_settings
     from esdedup.settings import Settings
 
-    loaded = Settings.load(preset=preset, file=file, flags=assignments(values, "--set"))
+    loaded = Settings.load(preset=preset, file=file, flags=parse_assignments(values, "--set"))
     check_settings(loaded)
     return loaded
 
 
-def _address(text: str) -> tuple[str, int]:
+def _parse_address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65_535:
-        raise typer.BadParameter(f"{text!r} is not of the form HOST:PORT", param_hint="--listen")
+        raise refuse("--listen", f"{text!r} is not of the form HOST:PORT")
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+def _make_tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
     if certificate is None:
         if key is not None:
-            raise typer.BadParameter("needs --certificate", param_hint="--key")
+            raise refuse("--key", "needs --certificate")
         return None
     import ssl
 
@@ -250,7 +231,7 @@ def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
 
     def refuse_password() -> str:
         """OpenSSL would ask for it at the terminal, which a daemon does not have."""
-        raise typer.BadParameter(f"{key or certificate} has a password", param_hint="--key")
+        raise refuse("--key", f"{key or certificate} has a password")
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -258,10 +239,10 @@ def _tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
         context.load_cert_chain(certificate, key, refuse_password)
     except ssl.SSLError as error:
         if error.reason in ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH"):
-            raise typer.BadParameter(
-                f"{key or certificate} is not the key of {certificate}", param_hint="--key"
+            raise refuse(
+                "--key", f"{key or certificate} is not the key of {certificate}"
             ) from error
-        raise typer.BadParameter(f"{certificate}: {error}", param_hint="--certificate") from error
+        raise refuse("--certificate", f"{certificate}: {error}") from error
     return context
 
 
@@ -270,6 +251,6 @@ def _check_pem(file: Path, kind: str, option: str) -> None:
     try:
         text = file.read_bytes()
     except OSError as error:
-        raise typer.BadParameter(f"{file}: {error.strerror}", param_hint=option) from error
+        raise refuse(option, f"{file}: {error.strerror}") from error
     if f"{kind}-----".encode() not in text:
-        raise typer.BadParameter(f"there is no {kind.lower()} in {file} (PEM)", param_hint=option)
+        raise refuse(option, f"there is no {kind.lower()} in {file} (PEM)")

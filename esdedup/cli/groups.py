@@ -4,22 +4,24 @@ export, import, reroot."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
-from esdedup.cli.exit_codes import ExitCode, say, stop
+from esdedup.cli.exit_codes import ExitCode, refuse, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
     StoreUrl,
-    check_exists,
+    check_store_exists,
     open_deduplicator,
     open_existing,
-    open_to_change,
+    open_for_writing,
     read_text_lines,
 )
 from esdedup.cli.output import (
@@ -29,24 +31,25 @@ from esdedup.cli.output import (
     paint,
     plain,
     print_json,
-    show,
+    print_result,
     table,
     title_of,
 )
-from esdedup.cli.search_options import Number
-from esdedup.cli.searching import members_of, print_members, record_of
+from esdedup.cli.search_options import Number, read_source_ranking
+from esdedup.cli.searching import find_record, print_members, to_members
 
 if TYPE_CHECKING:
     from esdedup.cli.screen import Screen
     from esdedup.maintenance.change_canonical_rule import CanonicalRuleChange
     from esdedup.maintenance.curation import CurationResult
-    from esdedup.settings import Settings
     from esdedup.stores import Record
 
-_SHOWN = 20  # changes that are named
+_SHOWN = 20  # changes that are listed
 Ids = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of articles.")]
-SaidBy = Annotated[str, typer.Option("--by", metavar="NAME", help="Who says so; kept with it.")]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; kept with it.")]
+SetBy = Annotated[
+    str, typer.Option("--by", metavar="NAME", help="Who sets the constraint; stored with it.")
+]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why; stored with it.")]
 
 
 # Which article of a group is its original.
@@ -66,9 +69,7 @@ _LIST = "list"
 
 
 def list_groups(
-    id_: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Any article of the group to show.")
-    ] = None,
+    id_: str | None = Argument(None, metavar="ID", help="Any article of the group to show."),
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 20,
     json_: AsJson = False,
@@ -76,13 +77,13 @@ def list_groups(
     """List the largest groups of copies, or the members of one."""
     with open_existing(store) as opened:
         if id_ is not None:
-            leaders = [record_of(opened, id_, store).decision.group]
+            leaders = [find_record(opened, id_, store).decision.group]
         else:
             leaders = [group for group, _ in opened.search.groups(size=number)]
         found = [opened.documents.members(group) for group in leaders]
     if json_:
         print_json(
-            {"group": group, "size": len(members), "members": members_of(members)}
+            {"group": group, "size": len(members), "members": to_members(members)}
             for group, members in zip(leaders, found, strict=True)
         )
     elif id_ is not None:
@@ -96,7 +97,7 @@ def list_groups(
 def merge(
     ids: Ids,
     store: StoreUrl = DEFAULT_STORE,
-    by: SaidBy = "",
+    by: SetBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
@@ -109,7 +110,7 @@ def merge(
 def split(
     ids: Ids,
     store: StoreUrl = DEFAULT_STORE,
-    by: SaidBy = "",
+    by: SetBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
@@ -120,9 +121,9 @@ def split(
 
 
 def pin(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an article.")],
+    id_: str = Argument(..., metavar="ID", help="The id of an article."),
     store: StoreUrl = DEFAULT_STORE,
-    by: SaidBy = "",
+    by: SetBy = "",
     note: Note = "",
     json_: AsJson = False,
 ) -> None:
@@ -138,16 +139,14 @@ def forget(ids: Ids, store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> 
 
     done = _curate(forget_constraints, ids, store, json_, mark="forgotten")
     if not done.corrections:
-        say(
-            f"there is no constraint on {' and '.join(map(plain, ids))}; `groups export` lists them"
+        raise stop(
+            ExitCode.FOUND,
+            f"there is no constraint on {' and '.join(map(plain, ids))}; `groups export` lists all",
         )
-        raise stop(ExitCode.FOUND)
 
 
 def export(
-    ids: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="Only constraints on these.")
-    ] = None,
+    ids: list[str] | None = Argument(None, metavar="ID", help="Only constraints on these."),
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Print the constraints as NDJSON for `groups import`."""
@@ -157,14 +156,11 @@ def export(
 
 
 def import_(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="NDJSON of `groups export`; - reads a pipe.")
-    ],
+    file: str = Argument(..., metavar="FILE", help="NDJSON of `groups export`; - reads a pipe."),
     store: StoreUrl = DEFAULT_STORE,
-    ahead: Annotated[
-        bool,
-        typer.Option("--ahead", help="Also of articles that the store does not have yet."),
-    ] = False,
+    ahead: bool = Option(
+        False, "--ahead", help="Also of articles that the store does not have yet."
+    ),
     json_: AsJson = False,
 ) -> None:
     """Import exported constraints; an invalid line is named, and the others are applied."""
@@ -179,47 +175,33 @@ def import_(
 
 
 def reroot(
-    keep: Annotated[CanonicalRule, typer.Option(help="Which article of a group is its original.")],
-    sources: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="For --keep ranking: sources in the order they are preferred, one a line.",
-        ),
-    ] = None,
+    keep: CanonicalRule = Option(..., help="Which article of a group is its original."),
+    sources: Path | None = Option(
+        None,
+        metavar="FILE",
+        help="For --keep ranking: sources in the order they are preferred, one a line.",
+    ),
     store: StoreUrl = DEFAULT_STORE,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Report what would change; write nothing.")
-    ] = False,
+    dry_run: bool = Option(False, "--dry-run", help="Report what would change; write nothing."),
     json_: AsJson = False,
 ) -> None:
     """Change the canonical rule: every group gets the original that the rule gives it.
 
     On a cluster nobody else should write meanwhile.
     """
-    from esdedup.maintenance import change_canonical_rule as rerooting
+    from esdedup.maintenance.change_canonical_rule import change_canonical_rule
 
     if (keep == "ranking") != (sources is not None):
-        raise typer.BadParameter(
-            "--keep ranking and --sources FILE go together", param_hint="--sources"
-        )
-    check_exists(store)
+        raise refuse("--sources", "--keep ranking and --sources FILE go together")
+    check_store_exists(store)
     with open_deduplicator(store, mode="read" if dry_run else "write") as deduplicator:
-        chosen = _with_rule(deduplicator.settings, keep, sources)
-        done = rerooting.change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
+        ranking = read_source_ranking(sources)
+        chosen = replace(deduplicator.settings, keep=keep, keep_sources=ranking)
+        done = change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
     if json_:
         print_json([{**done.to_json(), "keep": keep, "dry_run": dry_run}])
     else:
-        _print_rerooted(done, dry_run=dry_run)
-
-
-def _with_rule(settings: Settings, keep: CanonicalRule, sources: Path | None) -> Settings:
-    from dataclasses import replace
-
-    from esdedup.settings.values import read_list
-
-    ranking = read_list(sources, "--sources") if sources is not None else ()
-    return replace(settings, keep=keep, keep_sources=ranking)
+        _print_rule_change(done, dry_run=dry_run)
 
 
 def _curate(
@@ -228,13 +210,13 @@ def _curate(
     store: str,
     as_json: bool,
     *,
-    mark: str = "said",
+    mark: str = "set",
     **options: Any,
 ) -> CurationResult:
     """Make the change, and show what came of it."""
-    with open_to_change(store) as deduplicator:
+    with open_for_writing(store) as deduplicator:
         done = change(deduplicator, what, **options)
-    show(done, partial(_print, mark=mark), as_json=as_json)
+    print_result(done, partial(_print, mark=mark), as_json=as_json)
     return done
 
 
@@ -252,7 +234,7 @@ def _print(out: Screen, done: CurationResult, mark: str) -> None:
     out.print(f"{count(len(done.changed), 'article')} changed place")
 
 
-def _print_rerooted(done: CanonicalRuleChange, *, dry_run: bool) -> None:
+def _print_rule_change(done: CanonicalRuleChange, *, dry_run: bool) -> None:
     out = console()
     originals: Sequence[object] = done.originals
     for change in done.originals[:_SHOWN]:

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import ExitCode, say_when_interrupted, stop
 from esdedup.cli.feeds import (
     UNDELIVERED,
@@ -37,11 +38,11 @@ from esdedup.cli.options import (
     SetValues,
     StoreUrl,
     Strict,
-    assignments,
+    hide_credentials,
+    load_settings,
     open_deduplicator,
-    open_to_change,
-    settings_of,
-    shown_store,
+    open_for_writing,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -82,17 +83,12 @@ def index(
     settings: SettingsFile = None,
     set_: SetValues = None,
     field: FieldNames = None,
-    workers: Annotated[
-        int,
-        typer.Option(min=0, help="Worker processes; 0: one per core if the input is HTML."),
-    ] = 0,
-    on_duplicate: Annotated[
-        str | None,
-        typer.Option(
-            metavar="link|drop",
-            help="Store duplicates linked to their original, or count and drop them.",
-        ),
-    ] = None,
+    workers: int = Option(0, min=0, help="Worker processes; 0: one per core if the input is HTML."),
+    on_duplicate: str | None = Option(
+        None,
+        metavar="link|drop",
+        help="Store duplicates linked to their original, or count and drop them.",
+    ),
     notify: Notify = None,
     notify_since: NotifySince = None,
     undelivered: Undelivered = UNDELIVERED,
@@ -109,11 +105,11 @@ def index(
     from esdedup.ingest.workers import collect_less_often
 
     collect_less_often()
-    documents = read(paths, fields=assignments(field, "--field"))
-    chosen = settings_of(store, preset, settings, set_, {"on_duplicate": on_duplicate})
+    documents = read(paths, fields=parse_assignments(field, "--field"))
+    chosen = load_settings(store, preset, settings, set_, {"on_duplicate": on_duplicate})
     tally = Tally()
     check_notify(notify, notify_since, as_json=json_)
-    since = date_of(notify_since, "--notify-since")
+    since = parse_date_option(notify_since, "--notify-since")
     with (
         open_deduplicator(store, chosen) as deduplicator,
         open_feed(deduplicator.store, notify, since, undelivered) as send,
@@ -124,16 +120,15 @@ def index(
         _follow(batches, tally, send, as_json=json_, quiet=quiet)
     if not quiet:
         print_summary(tally, store, stderr=json_)
-    _end(tally, strict=strict)
+    # Failed articles are in the quarantine: an error with --strict, or if all failed.
+    if tally.failures and (strict or tally.failures == tally.read):
+        raise stop(ExitCode.QUARANTINED)
 
 
 def check(
-    path: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="A file as for `index`; - reads a page, a text or (ND)JSON."
-        ),
-    ],
+    path: str = Argument(
+        ..., metavar="FILE", help="A file as for `index`; - reads a page, a text or (ND)JSON."
+    ),
     store: StoreUrl = DEFAULT_STORE,
     preset: Preset = None,
     settings: SettingsFile = None,
@@ -144,14 +139,14 @@ def check(
     """Decide about articles without writing anything."""
     from esdedup.ingest.readers import read
 
-    chosen = settings_of(store, preset, settings, set_)
+    chosen = load_settings(store, preset, settings, set_)
     failed = False
     taken: deque[Document | Failure] = deque()
     with (
         _standard_input_as_file(path) as file,
         open_deduplicator(store, chosen, mode="read") as deduplicator,
     ):
-        documents = read([file], fields=assignments(field, "--field"))
+        documents = read([file], fields=parse_assignments(field, "--field"))
         first = list(islice(documents, 2))
         workers, documents = 0, chain(first, documents)
         if len(first) > 1:  # for one, a process would start longer than it works
@@ -166,7 +161,7 @@ def check(
 def _remember(
     documents: Iterable[Document | Failure], taken: deque[Document | Failure]
 ) -> Iterator[Document | Failure]:
-    """Keep what is read from the input until its decision comes."""
+    """Pass documents on, and remember each until its decision comes."""
     for document in documents:
         taken.append(document)
         yield document
@@ -182,7 +177,7 @@ def retry(
 ) -> None:
     """Try the articles in the quarantine again."""
     tally = Tally()
-    with open_to_change(store, settings_of(store, preset, settings, set_)) as deduplicator:
+    with open_for_writing(store, load_settings(store, preset, settings, set_)) as deduplicator:
         batches = ([outcome] for outcome in deduplicator.retry())
         _follow(batches, tally, lambda batch: None, as_json=json_, quiet=False)
     out = console(stderr=json_)
@@ -209,7 +204,7 @@ def choose_workers(
 
 @contextmanager
 def _standard_input_as_file(path: str) -> Iterator[str]:
-    """A pipe has no file name that says what is in it; the first character does."""
+    """Copy a pipe to a file whose suffix names its kind, which the first character shows."""
     if path != "-":
         yield path
         return
@@ -233,7 +228,7 @@ def _unread_dates() -> UnreadDates:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the articles of a run."""
+    """Counts of a run: roles, statuses, unread dates."""
 
     roles: Counter[str] = field(default_factory=Counter)
     statuses: Counter[str] = field(default_factory=Counter)
@@ -313,7 +308,7 @@ def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
     for role in ROLES:
         rows.add_row(paint(role, STYLES[role]), f"{tally.roles[role]:,}")
     out = console(stderr=stderr)
-    read = f"{count(tally.read, 'article')} read into {shown_store(store)}"
+    read = f"{count(tally.read, 'article')} read into {hide_credentials(store)}"
     out.print_line(read, style="bold")
     out.print(rows)
     statuses = ("new", "unchanged", "changed", "dropped", "relinked", "failed")
@@ -322,12 +317,6 @@ def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
     print_unread_dates(tally.unread_dates, out)
     if tally.failures:
         out.print("`esdedup quarantine` lists what failed and why, `esdedup retry` tries again")
-
-
-def _end(tally: Tally, *, strict: bool) -> None:
-    """Failed articles are in the quarantine: an error with --strict, or where all failed."""
-    if tally.failures and (strict or tally.failures == tally.read):
-        raise stop(ExitCode.QUARANTINED)
 
 
 def _print_checked(item: Document | Failure, decision: Decision, *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they open."""
+"""Options that several commands share, and the stores that these options open."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from esdedup.cli.exit_codes import refuse
 
 if TYPE_CHECKING:
     from esdedup.clustering.deduplicator import Deduplicator
@@ -47,7 +49,7 @@ FieldNames = Annotated[
         help="Use another input field (text=body, text=article.body).",
     ),
 ]
-# Of labelled sets: what is read, and in which order it arrives.
+# Options of the commands that read labelled sets.
 SetSource = Annotated[
     Literal["html", "text"] | None,
     typer.Option(
@@ -61,13 +63,13 @@ Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 when an
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")]
 
 
-def assignments(given: list[str] | None, option: str) -> dict[str, str]:
-    """`name=value` pairs as typed."""
+def parse_assignments(given: list[str] | None, option: str) -> dict[str, str]:
+    """Parse the `name=value` pairs of an option that may be repeated."""
     pairs = {}
     for pair in given or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise typer.BadParameter(f"{pair!r} is not of the form name=value", param_hint=option)
+            raise refuse(option, f"{pair!r} is not of the form name=value")
         pairs[name.strip()] = value.strip()
     return pairs
 
@@ -84,24 +86,24 @@ def read_text_lines(file: Path) -> list[str]:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
-def shown_store(url: str) -> str:
-    """The URL of a store for messages: without the credentials in it."""
+def hide_credentials(url: str) -> str:
+    """Return the URL of a store without user and password, for messages."""
     scheme, mark, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2]}" if mark and scheme != "sqlite" else url
 
 
-def settings_of(
+def load_settings(
     store: str,
     preset: str | None = None,
     file: Path | None = None,
     values: list[str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """What the options, the environment and the settings recorded in the store come to."""
+    """Load settings: those recorded in the store, changed by file, environment and options."""
     from esdedup.settings import Settings
     from esdedup.stores import recorded_settings
 
-    given = {**assignments(values, "--set"), **(flags or {})}
+    given = {**parse_assignments(values, "--set"), **(flags or {})}
     return Settings.load(preset=preset, file=file, base=recorded_settings(store), flags=given)
 
 
@@ -110,12 +112,12 @@ def open_deduplicator(
 ) -> Deduplicator:
     from esdedup.clustering.deduplicator import Deduplicator
 
-    return Deduplicator.open(store, settings or settings_of(store), mode=mode)
+    return Deduplicator.open(store, settings or load_settings(store), mode=mode)
 
 
-def open_to_change(store: str, settings: Settings | None = None) -> Deduplicator:
-    """To write to, but not where there is no store yet."""
-    check_exists(store)
+def open_for_writing(store: str, settings: Settings | None = None) -> Deduplicator:
+    """Open an existing store for writing. A mistyped name does not create a store."""
+    check_store_exists(store)
     return open_deduplicator(store, settings)
 
 
@@ -123,7 +125,7 @@ def open_to_change(store: str, settings: Settings | None = None) -> Deduplicator
 def open_existing(
     store: str, settings: Settings | None = None, *, mode: Literal["write", "read"] = "read"
 ) -> Iterator[Store]:
-    """A store that is there, to read from, with the settings recorded in it."""
+    """Open an existing store, by default for reading and with the settings recorded in it."""
     from esdedup.stores import open_store
 
     opened = open_store(store, settings, mode=mode)
@@ -133,15 +135,15 @@ def open_existing(
         opened.close()
 
 
-def check_exists(store: str) -> None:
-    """Raises StoreMissing, rather than making an empty store by a mistyped name."""
+def check_store_exists(store: str) -> None:
+    """Raise StoreMissing if there is no store: a mistyped name must not create one."""
     with open_existing(store):
         pass
 
 
 @contextmanager
 def open_connection(store: str) -> Iterator[Connection]:
-    """To the cluster itself: the index need not be there."""
+    """Connect to the cluster of a store. The index need not exist."""
     from esdedup.stores.cluster.connection import Target, connect
 
     connection = connect(Target.parse(store))

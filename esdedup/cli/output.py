@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from esdedup.features.numbers import NumberChange
     from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Evidence, Failure
-    from esdedup.model.json_form import Result
 
-# Characters that steer a terminal have no business in the text of an article.
+# Control characters, which could steer the terminal.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 STYLES = {"original": "bold", "duplicate": "cyan", "update": "yellow", "unprocessed": "red"}
@@ -38,25 +37,15 @@ def console(*, stderr: bool = False) -> Screen:
     return Screen(stderr=stderr)
 
 
-T = TypeVar("T", bound="Result")
+T = TypeVar("T")
 
 
-def show(result: T, print_text: Callable[[Screen, T], None], *, as_json: bool) -> None:
-    """Print the result of a command: a line of JSON for programs, or text for people."""
+def print_result(result: T, print_text: Callable[[Screen, T], None], *, as_json: bool) -> None:
+    """Print what a command found: text for people, or JSON, a line for each result of a list."""
     if as_json:
-        print_json([result])
+        print_json(result if isinstance(result, list | tuple) else [result])
     else:
         print_text(console(), result)
-
-
-def show_all(
-    results: Sequence[T], print_text: Callable[[Screen, Sequence[T]], None], *, as_json: bool
-) -> None:
-    """Like `show`, for several results: each is a line of JSON."""
-    if as_json:
-        print_json(results)
-    else:
-        print_text(console(), results)
 
 
 def print_document(value: Any) -> None:
@@ -83,12 +72,12 @@ def write_file(file: Path, text: str) -> None:
 
 
 def say_failure(failure: Failure) -> None:
-    """An article that could not be used, and why."""
+    """Name an article that could not be used, with the reason."""
     say(f"{plain(failure.where)}: {plain(failure.reason)}")
 
 
 def print_unread_dates(dates: UnreadDates, out: Screen) -> None:
-    """How many, with examples; nothing where all were read."""
+    """Print how many dates could not be read, with examples; nothing if all could."""
     if not dates.count:
         return
     out.print(
@@ -100,7 +89,7 @@ def print_unread_dates(dates: UnreadDates, out: Screen) -> None:
 
 
 def plain(text: str) -> str:
-    """Text of an article on one line, without anything a terminal would obey."""
+    """Put text of an article on one line, without control characters."""
     return " ".join(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text).split())
 
 
@@ -111,7 +100,7 @@ def paint(text: str, style: str = "") -> Text:
 
 
 def join(*parts: Text | str) -> Text:
-    """Pieces on one line, those that are plain text taken as they are."""
+    """Join pieces of text; a plain string has no style."""
     from rich.text import Text
 
     return Text.assemble(*parts)
@@ -141,8 +130,8 @@ def side_by_side(left: tuple[str, str], right: tuple[str, str], title: str) -> T
 
 
 def shorten(text: str, words: int, between: str = "…") -> str:
-    """The text on one line; of a long one so many words at each end. `{hidden}` in `between` is the
-    number of words left out."""
+    """Put text on one line, and of a long text only so many words at each end. `{hidden}` in
+    `between` becomes the number of words left out."""
     found = plain(text).split()
     hidden = len(found) - 2 * words
     if hidden <= words:
@@ -214,8 +203,8 @@ def byline(document: Document) -> str:
 
 
 def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:
-    """What speaks for, or against, a pair: changed numbers before everything else."""
-    if evidence.reason.startswith("said "):  # by a person
+    """The evidence for or against a pair in a few words: changed numbers first, else keys."""
+    if evidence.reason.startswith("said "):  # a constraint, set by a person
         return evidence.reason
     if evidence.numbers:
         shown = "; ".join(change_text(change) for change in evidence.numbers[:numbers])
@@ -238,7 +227,7 @@ def _group_digits(value: str) -> str:
 
 
 def decision_text(decision: Decision) -> Text:
-    """The verdict as a line."""
+    """The decision on one line: role, original and evidence."""
     role = paint(decision.role, STYLES[decision.role])
     if decision.role not in ("duplicate", "update"):
         return join(role, f": {plain(decision.reason)}" if decision.reason else "")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-import typer
+from typer import Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import say_when_interrupted
-from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_to_change
+from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_for_writing
 from esdedup.cli.output import console, count, live_line, print_json
 
 if TYPE_CHECKING:
@@ -19,23 +19,19 @@ ExpireBy = Literal["story", "group", "article"]
 
 
 def expire(
-    older_than: Annotated[str, typer.Option(metavar="SPAN", help="90d, 12w, or a date.")],
+    older_than: str = Option(..., metavar="SPAN", help="90d, 12w, or a date."),
     store: StoreUrl = DEFAULT_STORE,
-    by: Annotated[
-        ExpireBy,
-        typer.Option(
-            help="Whole stories or groups, once their youngest article is that old; or each "
-            "article by itself, and the next of its group takes its place."
-        ),
-    ] = "story",
-    keys_only: Annotated[
-        bool,
-        typer.Option(
-            "--keys-only",
-            help="Delete only keys: articles and groups stay, but no further copies are found.",
-        ),
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    by: ExpireBy = Option(
+        "story",
+        help="Whole stories or groups, once their youngest article is that old; or each "
+        "article by itself, and the next of its group takes its place.",
+    ),
+    keys_only: bool = Option(
+        False,
+        "--keys-only",
+        help="Delete only keys: articles and groups stay, but no further copies are found.",
+    ),
+    dry_run: bool = Option(False, "--dry-run", help="Only count."),
     json_: AsJson = False,
 ) -> None:
     """Delete old articles, or only their keys, without breaking groups.
@@ -46,12 +42,12 @@ def expire(
     from esdedup.maintenance.retention import RetentionProgress, RetentionRule
     from esdedup.maintenance.retention import expire as expired
 
-    before = date_of(older_than, "--older-than")
+    before = parse_date_option(older_than, "--older-than")
     assert before is not None
     rule = RetentionRule(before, None if by == "article" else by, keys_only)
     done = RetentionProgress()
     with (
-        open_to_change(store) as deduplicator,
+        open_for_writing(store) as deduplicator,
         say_when_interrupted(
             lambda: (
                 f"stopped after {count(done.documents, 'article')}; run the same command again "
@@ -72,14 +68,11 @@ def _print(done: RetentionProgress, by: ExpireBy, *, keys_only: bool, dry_run: b
     verb = ("would " if dry_run else "") + ("lose their keys" if keys_only else "go")
     if not dry_run:
         verb = "lost their keys" if keys_only else "deleted"
-    wholes = ""
-    if by != "article":
-        many = "stories" if by == "story" else "groups"
-        wholes = f" ({count(done.wholes, by, many)})"
+    many = "stories" if by == "story" else "groups"
+    wholes = f" ({count(done.wholes, by, many)})" if by != "article" else ""
     out = console()
     out.print(f"{count(done.documents, 'article')}{wholes} {verb}")
     if done.kept:
-        many = "stories" if by == "story" else "groups"
         out.print(f"{count(done.kept, by, many)} kept for a younger article")
     if done.promoted:
         out.print(f"{count(done.promoted, 'article')} promoted to original")

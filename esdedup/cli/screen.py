@@ -7,7 +7,7 @@ import os
 from rich.console import Console
 from rich.text import Text
 
-# Where the output is no terminal, nobody wraps lines for us.
+# Columns, if the output is a file or a pipe.
 _WIDTH_OF_FILES = 100
 
 

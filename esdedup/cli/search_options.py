@@ -1,4 +1,4 @@
-"""Options that searching and folding share, and the queries they stand for."""
+"""Options that `search` and `fold` share, and the query that they describe."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from esdedup.cli.daemons import date_of, parse_span
-from esdedup.cli.options import assignments
+from esdedup.cli.daemons import parse_date_option, parse_span
+from esdedup.cli.exit_codes import refuse
+from esdedup.cli.options import parse_assignments
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -29,7 +30,7 @@ Window = Annotated[
 ]
 
 
-def query_of(
+def build_query(
     words: str | None,
     body: Path | None,
     filters: list[str] | None,
@@ -42,27 +43,26 @@ def query_of(
 
     if body is not None:
         if words is not None or filters or sort or since or until:
-            raise typer.BadParameter(
-                "the body says what to look for; leave words, filters, dates and sort out",
-                param_hint="--body",
+            raise refuse(
+                "--body", "the body says what to look for; leave words, filters, dates and sort out"
             )
         try:
             text = typer.get_text_stream("stdin").read() if str(body) == "-" else body.read_text()
             found: dict[str, Any] = parse_json(text)
         except (OSError, ValueError) as error:
-            raise typer.BadParameter(f"{body}: {error}", param_hint="--body") from error
+            raise refuse("--body", f"{body}: {error}") from error
         return found
     if words is None and not filters and not since and not until:
         raise typer.BadParameter("say what to look for: words, --filter, --since or --body")
     wanted: dict[str, list[str]] = {}
     for pair in filters or []:
-        for name, value in assignments([pair], "--filter").items():
+        for name, value in parse_assignments([pair], "--filter").items():
             wanted.setdefault(name, []).append(value)
-    dates = (date_of(since, "--since"), date_of(until, "--until"))
+    dates = (parse_date_option(since, "--since"), parse_date_option(until, "--until"))
     return Query(words, wanted, *dates, tuple(sort or ()))
 
 
-def span(text: str | None) -> timedelta | None:
+def parse_window(text: str | None) -> timedelta | None:
     if text is None:
         return None
     found = parse_span(text)
@@ -71,15 +71,8 @@ def span(text: str | None) -> timedelta | None:
     return found
 
 
-def ranking(file: Path | None) -> tuple[str, ...]:
-    from esdedup.model.queries import read_ranking
+def read_source_ranking(file: Path | None) -> tuple[str, ...]:
+    """Read sources in order of preference; each counts once."""
+    from esdedup.settings.values import read_list
 
-    if file is None:
-        return ()
-    try:
-        names = read_ranking(file.read_text("utf-8").splitlines())
-    except (OSError, ValueError) as error:
-        raise typer.BadParameter(f"{file}: {error}", param_hint="--sources") from error
-    if not names:
-        raise typer.BadParameter(f"{file} names no source", param_hint="--sources")
-    return names
+    return tuple(dict.fromkeys(read_list(file, "--sources"))) if file is not None else ()

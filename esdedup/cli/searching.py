@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
-from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing, shown_store
+from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, hide_credentials, open_existing
 from esdedup.cli.output import (
     STYLES,
     byline,
@@ -22,7 +22,7 @@ from esdedup.cli.output import (
     paint,
     plain,
     print_json,
-    show_all,
+    print_result,
     table,
     title_of,
 )
@@ -32,9 +32,9 @@ from esdedup.cli.search_options import (
     ShowRule,
     SourcesFile,
     Window,
-    query_of,
-    ranking,
-    span,
+    build_query,
+    parse_window,
+    read_source_ranking,
 )
 
 if TYPE_CHECKING:
@@ -46,55 +46,38 @@ Fold = Literal["group", "story", "none"]
 
 
 def search(
-    words: Annotated[
-        str | None,
-        typer.Argument(help='What to look for: all words, "in quotes" as a phrase.'),
-    ] = None,
+    words: str | None = Argument(
+        None, help='What to look for: all words, "in quotes" as a phrase.'
+    ),
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 10,
-    page: Annotated[int, typer.Option(min=1, help="Which page of results.")] = 1,
-    by: Annotated[
-        By,
-        typer.Option(
-            help="Fold copies only (group; updates stay visible), or updates as well (story)."
-        ),
-    ] = "group",
-    expand: Annotated[
-        bool, typer.Option("--expand", help="List the folded copies under each result.")
-    ] = False,
-    all_: Annotated[bool, typer.Option("--all", help="Fold nothing: every article.")] = False,
-    canonical: Annotated[
-        bool, typer.Option("--canonical", help="Only originals and updates that match the query.")
-    ] = False,
-    show: Annotated[
-        ShowRule, typer.Option(help="Which article represents a story; best: the best match.")
-    ] = "best",
+    page: int = Option(1, min=1, help="Which page of results."),
+    by: By = Option(
+        "group", help="Fold copies only (group; updates stay visible), or updates as well (story)."
+    ),
+    expand: bool = Option(False, "--expand", help="List the folded copies under each result."),
+    all_: bool = Option(False, "--all", help="Fold nothing: every article."),
+    canonical: bool = Option(
+        False, "--canonical", help="Only originals and updates that match the query."
+    ),
+    show: ShowRule = Option("best", help="Which article represents a story; best: the best match."),
     sources: SourcesFile = None,
-    sort: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD", help="Order: -published, source, score, …")
-    ] = None,
-    filter_: Annotated[
-        list[str] | None,
-        typer.Option("--filter", metavar="FIELD=VALUE", help="Only articles with this value."),
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Published from then on.")
-    ] = None,
-    until: Annotated[str | None, typer.Option(metavar="DATE", help="Published before.")] = None,
+    sort: list[str] | None = Option(
+        None, metavar="FIELD", help="Order: -published, source, score, …"
+    ),
+    filter_: list[str] | None = Option(
+        None, "--filter", metavar="FIELD=VALUE", help="Only articles with this value."
+    ),
+    since: str | None = Option(None, metavar="DATE", help="Published from then on."),
+    until: str | None = Option(None, metavar="DATE", help="Published before."),
     window: Window = None,
-    facet: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FIELD", help="Count stories and articles by its values."),
-    ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Count stories exactly, on a cluster as well.")
-    ] = False,
-    body: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="JSON search body for a cluster; - reads standard input."
-        ),
-    ] = None,
+    facet: list[str] | None = Option(
+        None, metavar="FIELD", help="Count stories and articles by its values."
+    ),
+    exact: bool = Option(False, "--exact", help="Count stories exactly, on a cluster as well."),
+    body: Path | None = Option(
+        None, metavar="FILE", help="JSON search body for a cluster; - reads standard input."
+    ),
     json_: AsJson = False,
 ) -> None:
     """Search; copies are folded into one result."""
@@ -105,13 +88,13 @@ def search(
         "mode": mode,
         "by": by,
         "show": show,
-        "sources": ranking(sources),
+        "sources": read_source_ranking(sources),
         "total": "exact" if exact else "estimate",
-        "window": span(window),
+        "window": parse_window(window),
         "size": number,
         "offset": (page - 1) * number,
     }
-    query = query_of(words, body, filter_, sort, since, until)
+    query = build_query(words, body, filter_, sort, since, until)
     fold: Fold = "none" if all_ else by
     with open_existing(store) as opened:
         searcher = Searcher(opened)
@@ -133,18 +116,15 @@ def search(
 
 
 def front(
-    category: Annotated[
-        str, typer.Argument(metavar="FIELD", help="The field with the category: section, lang, …")
-    ],
-    only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="VALUE", help="This category; may be given several times."),
-    ] = None,
+    category: str = Argument(
+        ..., metavar="FIELD", help="The field with the category: section, lang, …"
+    ),
+    only: list[str] | None = Option(
+        None, metavar="VALUE", help="This category; may be given several times."
+    ),
     store: StoreUrl = DEFAULT_STORE,
     number: Number = 5,
-    by: Annotated[
-        By, typer.Option(help="A story once (story), or each of its updates (group).")
-    ] = "story",
+    by: By = Option("story", help="A story once (story), or each of its updates (group)."),
     json_: AsJson = False,
 ) -> None:
     """The front page: the newest stories of each category, folded, without a query."""
@@ -152,13 +132,13 @@ def front(
 
     with open_existing(store) as opened:
         sections = Searcher(opened).front_page(category, only or (), size=number, by=by)
-    show_all(sections, _print_sections, as_json=json_)
+    print_result(sections, _print_sections, as_json=json_)
     if not any(section.hits for section in sections):
         raise stop(ExitCode.FOUND)
 
 
 def show(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of an article.")],
+    id_: str = Argument(..., metavar="ID", help="The id of an article."),
     store: StoreUrl = DEFAULT_STORE,
     json_: AsJson = False,
 ) -> None:
@@ -167,7 +147,7 @@ def show(
     from esdedup.matching.content import content_of
 
     with open_existing(store) as opened:
-        record = Deduplicator(opened).with_evidence(record_of(opened, id_, store))
+        record = Deduplicator(opened).with_evidence(find_record(opened, id_, store))
         story = opened.documents.members(record.decision.story, "story")
         content = content_of(record.document, opened.settings)
     if json_:
@@ -176,23 +156,23 @@ def show(
             "document": record.document,
             "decision": record.decision,
             "words": record.signature.words,
-            "members": members_of(r for r in story if r.decision.group == own),
-            "updates": members_of(r for r in story if r.decision.group != own),
+            "members": to_members(r for r in story if r.decision.group == own),
+            "updates": to_members(r for r in story if r.decision.group != own),
         }
         print_json([shown])
     else:
         _print_record(console(), record, content.lang, story)
 
 
-def record_of(store: Store, id_: str, url: str) -> Record:
+def find_record(store: Store, id_: str, url: str) -> Record:
     """The stored article; an unknown id ends the command."""
     record = store.documents.get([id_]).get(id_)
     if record is None:
-        say(
-            f"there is no article {plain(id_)} in {shown_store(url)}; `esdedup search` shows the "
-            "ids"
+        raise stop(
+            ExitCode.FOUND,
+            f"there is no article {plain(id_)} in {hide_credentials(url)}; `esdedup search` shows "
+            "the ids",
         )
-        raise stop(ExitCode.FOUND)
     return record
 
 
@@ -215,7 +195,7 @@ def _page_json(result: StoryPage, folded: Sequence[Sequence[Record]]) -> dict[st
     out = result.to_json()
     for hit, others in zip(out["hits"], folded, strict=True):
         if others:
-            hit["folded"] = members_of(others)
+            hit["folded"] = to_members(others)
     return {"results": result.total.stories, "articles": result.total.articles, **out}
 
 
@@ -291,7 +271,7 @@ def _totals(result: StoryPage, fold: Fold) -> str:
 # --- one article, one group ------------------------------------------------------------------
 
 
-def members_of(records: Iterable[Record]) -> list[Member]:
+def to_members(records: Iterable[Record]) -> list[Member]:
     from esdedup.model.results import Member, Update
 
     return [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import say
 from esdedup.cli.options import (
     DEFAULT_STORE,
@@ -16,14 +17,11 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
-    check_exists,
-    settings_of,
+    check_store_exists,
+    load_settings,
 )
 from esdedup.cli.output import console, print_json, table
 from esdedup.errors import SettingsError
-
-if TYPE_CHECKING:
-    from esdedup.service.config import ServiceConfig
 
 KeysFile = Annotated[
     Path,
@@ -34,29 +32,25 @@ _KEYS = Path("esdedup-keys.json")
 
 def serve(
     store: StoreUrl = DEFAULT_STORE,
-    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free one.")] = 8765,
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="ESDEDUP_KEYS",
-            metavar="FILE",
-            help="File of API keys (`esdedup keys add`); required unless the host is local.",
-        ),
-    ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all writes.")] = False,
+    host: str = Option("127.0.0.1", help="Address to listen at."),
+    port: int = Option(8765, min=0, max=65535, help="0: any free one."),
+    keys: Path | None = Option(
+        None,
+        envvar="ESDEDUP_KEYS",
+        metavar="FILE",
+        help="File of API keys (`esdedup keys add`); required unless the host is local.",
+    ),
+    read_only: bool = Option(False, "--read-only", help="Refuse all writes."),
     preset: Preset = None,
     settings: SettingsFile = None,
     set_: SetValues = None,
-    body_megabytes: Annotated[
-        int, typer.Option(min=1, help="Larger bodies, or lines, are refused.")
-    ] = 16,
-    body_seconds: Annotated[float, typer.Option(min=0.1, help="Slower bodies are refused.")] = 30.0,
-    queue: Annotated[int, typer.Option(min=1, help="Writes under way at once; more get 429.")] = 64,
-    readers: Annotated[int, typer.Option(min=1, help="Concurrent reads.")] = 4,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes for HTML pages.")] = 2,
-    grace: Annotated[float, typer.Option(min=1, help="Seconds to finish in after SIGTERM.")] = 60.0,
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], typer.Option()] = "info",
+    body_megabytes: int = Option(16, min=1, help="Larger bodies, or lines, are refused."),
+    body_seconds: float = Option(30.0, min=0.1, help="Slower bodies are refused."),
+    queue: int = Option(64, min=1, help="Writes under way at once; more get 429."),
+    readers: int = Option(4, min=1, help="Concurrent reads."),
+    workers: int = Option(2, min=1, help="Worker processes for HTML pages."),
+    grace: float = Option(60.0, min=1, help="Seconds to finish in after SIGTERM."),
+    log_level: Literal["debug", "info", "warning", "error"] = Option("info"),
 ) -> None:
     """Serve the store over HTTP, with a web page.
 
@@ -64,11 +58,19 @@ def serve(
     """
     from esdedup.ingest.sign import check_settings
     from esdedup.service.config import ServiceConfig, is_loopback
+    from esdedup.service.logs import configure
 
+    try:
+        from esdedup.service.app import make_app
+        from esdedup.service.server import listen, run
+    except ModuleNotFoundError as error:
+        raise SettingsError(
+            f"the service needs {error.name}, which is not installed: pip install fastapi uvicorn"
+        ) from error
     _check_reach(host, keys, is_loopback(host))
     if read_only:
-        check_exists(store)
-    chosen = settings_of(store, preset, settings, set_)
+        check_store_exists(store)
+    chosen = load_settings(store, preset, settings, set_)
     check_settings(chosen)
     config = ServiceConfig(
         store=store,
@@ -81,7 +83,9 @@ def serve(
         readers=readers,
         workers=workers,
     )
-    _run(config, host, port, grace, log_level)
+    app, listener = make_app(config), listen(host, port)
+    configure(log_level)
+    run(app, listener, grace=grace)
 
 
 def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
@@ -98,33 +102,16 @@ def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
         raise SettingsError(f"{keys} has no keys; make one: esdedup keys add NAME --keys {keys}")
 
 
-def _run(config: ServiceConfig, host: str, port: int, grace: float, level: str) -> None:
-    try:
-        from esdedup.service.app import make_app
-        from esdedup.service.server import listen, run
-    except ModuleNotFoundError as error:
-        raise SettingsError(
-            f"the service needs {error.name}, which is not installed: pip install fastapi uvicorn"
-        ) from error
-    from esdedup.service.logs import configure
-
-    app, listener = make_app(config), listen(host, port)
-    configure(level)
-    run(app, listener, grace=grace)
-
-
 def add(
-    name: Annotated[str, typer.Argument(help="Whose it is: crawler, portal, grafana.")],
-    scope: Annotated[Literal["read", "write", "admin"], typer.Option()] = "read",
-    expires: Annotated[
-        str | None, typer.Option(metavar="DATE", help="Not valid from then on.")
-    ] = None,
+    name: str = Argument(..., help="Whose it is: crawler, portal, grafana."),
+    scope: Literal["read", "write", "admin"] = Option("read"),
+    expires: str | None = Option(None, metavar="DATE", help="Not valid from then on."),
     keys: KeysFile = _KEYS,
 ) -> None:
     """Create a key; it is printed once and stored as a digest."""
     from esdedup.service.keys import add_key
 
-    print(add_key(keys, name, scope, date_of(expires, "--expires")))
+    print(add_key(keys, name, scope, parse_date_option(expires, "--expires")))
     say(f"{name} may {scope}; this is the only time the key is shown")
 
 
@@ -143,7 +130,7 @@ def list_(keys: KeysFile = _KEYS, json_: AsJson = False) -> None:
 
 
 def revoke(
-    name: Annotated[str, typer.Argument(help="As `esdedup keys list` shows it.")],
+    name: str = Argument(..., help="As `esdedup keys list` shows it."),
     keys: KeysFile = _KEYS,
 ) -> None:
     """Revoke a key; a running service notices."""

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
-from esdedup.cli.daemons import date_of
+from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.feeds import (
     CheckpointFile,
@@ -26,10 +27,10 @@ from esdedup.cli.options import (
     AsJson,
     FieldNames,
     StoreUrl,
-    assignments,
+    hide_credentials,
+    load_settings,
     open_existing,
-    settings_of,
-    shown_store,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     STYLES,
@@ -40,12 +41,11 @@ from esdedup.cli.output import (
     join,
     paint,
     plain,
+    print_result,
     say_failure,
-    show,
-    show_all,
     title_of,
 )
-from esdedup.cli.searching import record_of
+from esdedup.cli.searching import find_record
 
 if TYPE_CHECKING:
     from esdedup.cli.screen import Screen
@@ -77,22 +77,18 @@ SetOwn = Annotated[
 
 
 def similar(
-    what: Annotated[
-        str, typer.Argument(metavar="ID|FILE", help="The id of an article, or a file as for index.")
-    ],
+    what: str = Argument(
+        ..., metavar="ID|FILE", help="The id of an article, or a file as for index."
+    ),
     store: StoreUrl = DEFAULT_STORE,
-    size: Annotated[int, typer.Option("--size", "-n", min=1, max=100, help="How many.")] = 10,
-    days: Annotated[
-        float | None,
-        typer.Option(min=0, help="Only articles within this many days before or after."),
-    ] = None,
-    by: Annotated[
-        Literal["evidence", "simhash"] | None,
-        typer.Option(help="Rank by all stored evidence, or by simhash alone."),
-    ] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show shared words and entities.")
-    ] = False,
+    size: int = Option(10, "--size", "-n", min=1, max=100, help="How many."),
+    days: float | None = Option(
+        None, min=0, help="Only articles within this many days before or after."
+    ),
+    by: Literal["evidence", "simhash"] | None = Option(
+        None, help="Rank by all stored evidence, or by simhash alone."
+    ),
+    explain: bool = Option(False, "--explain", help="Show shared words and entities."),
     set_: SetOwn = None,
     field: FieldNames = None,
     json_: AsJson = False,
@@ -109,12 +105,12 @@ def similar(
         find = partial(_find_similar, opened, size=size, window=window, explain=explain)
         record = opened.documents.get([what]).get(what)
         if record is None and Path(what).exists():
-            results = find(read([what], fields=assignments(field, "--field")))
+            results = find(read([what], fields=parse_assignments(field, "--field")))
         else:
-            results = find([record or record_of(opened, what, store)])
+            results = find([record or find_record(opened, what, store)])
     for note in (note for found in results for note in found.notes):
         say(note)
-    show_all(results, partial(_print_all_similar, explain=explain), as_json=json_)
+    print_result(results, partial(_print_all_similar, explain=explain), as_json=json_)
     if not results:
         raise stop(ExitCode.QUARANTINED)
     if not any(found.found for found in results):
@@ -198,9 +194,7 @@ def events(
     store: StoreUrl = DEFAULT_STORE,
     since: Since = None,
     time: Time = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Report events as articles arrive, as NDJSON.")
-    ] = False,
+    watch: bool = Option(False, "--watch", help="Report events as articles arrive, as NDJSON."),
     once: Once = False,
     every: Every = 10.0,
     checkpoint: CheckpointFile = Path("esdedup-events.db"),
@@ -211,29 +205,35 @@ def events(
     """Show breaking events: many stories about one thing within a few hours."""
     if ctx.invoked_subcommand is not None:
         return
+    start = parse_date_option(since, "--since")
     if watch:
-        _watch(store, since, time, checkpoint, output, None if once else every, set_)
+        from esdedup.alerts.event_watch import EventWatch
+
+        name = f"events of {hide_credentials(store)}"
+        with open_watch_files(checkpoint, name, output) as (recorded, sink):
+            with open_existing(store) as opened:
+                chosen = _own_settings(opened, store, set_, {"event_time": time})
+                running = EventWatch(opened, recorded, sink, settings=chosen, since=start)
+            run_watch(running, store, None if once else every)
         return
-    from esdedup.stories.events.history import find_events as found_in
+    from esdedup.stories.events.history import find_events
     from esdedup.stories.events.report import report
 
     with open_existing(store) as opened:
         chosen = _own_settings(opened, store, set_, {"event_time": time})
-        found = found_in(opened, since=date_of(since, "--since"), settings=chosen)
+        found = find_events(opened, since=start, settings=chosen)
         for event in found:
-            show(report(event, opened), _print_event, as_json=json_)
+            print_result(report(event, opened), _print_event, as_json=json_)
     if not found:
-        say(
+        raise stop(
+            ExitCode.FOUND,
             f"no event: nothing that more than {chosen.event_items} {chosen.event_count} report "
-            f"within {chosen.event_window:g} hours"
+            f"within {chosen.event_window:g} hours",
         )
-        raise stop(ExitCode.FOUND)
 
 
 def show_event(
-    id_: Annotated[
-        str, typer.Argument(metavar="ID", help="The id of an event, or of an article in it.")
-    ],
+    id_: str = Argument(..., metavar="ID", help="The id of an event, or of an article in it."),
     store: StoreUrl = DEFAULT_STORE,
     since: Since = None,
     time: Time = None,
@@ -241,26 +241,22 @@ def show_event(
     json_: AsJson = False,
 ) -> None:
     """Show the special report of an event: all of its articles, by sub-story."""
-    from esdedup.stories.events.history import find_events as found_in
+    from esdedup.stories.events.history import find_events
     from esdedup.stories.events.report import report
 
     with open_existing(store) as opened:
         chosen = _own_settings(opened, store, set_, {"event_time": time})
-        found = found_in(opened, since=date_of(since, "--since"), settings=chosen)
-        event = _event(found, id_)
+        found = find_events(opened, since=parse_date_option(since, "--since"), settings=chosen)
+        with_article = (event for event in found if id_ in event.members)
+        event = next((event for event in found if event.id == id_), next(with_article, None))
         if event is None:
-            say(
-                f"there is no event {plain(id_)} in {shown_store(store)}, nor one with such an "
-                "article; `esdedup events` lists them, --since looks further back"
+            raise stop(
+                ExitCode.FOUND,
+                f"there is no event {plain(id_)} in {hide_credentials(store)}, nor one with such "
+                "an article; `esdedup events` lists them, --since looks further back",
             )
-            raise stop(ExitCode.FOUND)
         found_report = report(event, opened, stories=True)
-    show(found_report, _print_report, as_json=json_)
-
-
-def _event(found: Sequence[Event], id_: str) -> Event | None:
-    by_id = next((event for event in found if event.id == id_), None)
-    return by_id or next((event for event in found if id_ in event.members), None)
+    print_result(found_report, _print_report, as_json=json_)
 
 
 def _print_event(out: Screen, report: Report) -> None:
@@ -308,30 +304,11 @@ def _print_report(out: Screen, report: Report) -> None:
             out.print(f"      {byline(telling.document)}{copies} · {plain(telling.document.id)}")
 
 
-def _watch(
-    store: str,
-    since: str | None,
-    time: str | None,
-    checkpoint: Path,
-    output: Path | None,
-    every: float | None,
-    set_: list[str] | None,
-) -> None:
-    from esdedup.alerts.event_watch import EventWatch
-
-    with open_watch_files(checkpoint, f"events of {shown_store(store)}", output) as (kept, sink):
-        with open_existing(store) as opened:
-            settings = _own_settings(opened, store, set_, {"event_time": time})
-            start = date_of(since, "--since")
-            watch = EventWatch(opened, kept, sink, settings=settings, since=start)
-        run_watch(watch, store, every)
-
-
 # --- story -------------------------------------------------------------------------------------
 
 
 def story(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The id of any article of the story.")],
+    id_: str = Argument(..., metavar="ID", help="The id of any article of the story."),
     store: StoreUrl = DEFAULT_STORE,
     json_: AsJson = False,
 ) -> None:
@@ -339,8 +316,8 @@ def story(
     from esdedup.stories.timeline import story_of
 
     with open_existing(store) as opened:
-        found = story_of(record_of(opened, id_, store), opened)
-    show(found, _print_story, as_json=json_)
+        found = story_of(find_record(opened, id_, store), opened)
+    print_result(found, _print_story, as_json=json_)
 
 
 def _print_story(out: Screen, found: Story) -> None:
@@ -397,13 +374,13 @@ def _own_settings(
     """The settings of the store with those of these commands as they are given here."""
     from esdedup.errors import SettingsError
 
-    given = assignments(values, "--set")
+    given = parse_assignments(values, "--set")
     for name in given:
         if not name.startswith(_OWN):
             raise SettingsError(
                 f"{name} cannot be set here; these commands read {', '.join(_own_names())}"
             )
-    chosen = settings_of(url, flags={**given, **flags})
+    chosen = load_settings(url, flags={**given, **flags})
     own = {name: getattr(chosen, name) for name in _own_names()}
     return replace(store.settings, **own)
 

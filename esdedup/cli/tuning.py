@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Argument, Option
 
 from esdedup.cli.exit_codes import say
 from esdedup.cli.options import (
@@ -18,18 +19,17 @@ from esdedup.cli.options import (
     SettingsFile,
     SetValues,
     StoreUrl,
-    assignments,
-    check_exists,
+    check_store_exists,
+    hide_credentials,
+    load_settings,
     open_existing,
-    settings_of,
-    shown_store,
+    parse_assignments,
 )
 from esdedup.cli.output import (
     console,
     count,
     paint,
-    show,
-    show_all,
+    print_result,
     side_by_side,
     table,
     write_file,
@@ -47,47 +47,34 @@ _ROWS = 20  # combinations, changes
 
 
 def tune(
-    sets: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="SET", help="Folders with clusters.csv, as for `eval`."),
-    ] = None,
-    method: Annotated[
-        str, typer.Option(metavar="NAME", help="A preset, or a method (sketch, …).")
-    ] = "hybrid",
-    ranges: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--grid",
-            metavar="NAME=V,V",
-            help="Values to try of a setting, several times; else the ranges of the papers.",
-        ),
-    ] = None,
+    sets: list[Path] | None = Argument(
+        None, metavar="SET", help="Folders with clusters.csv, as for `eval`."
+    ),
+    method: str = Option("hybrid", metavar="NAME", help="A preset, or a method (sketch, …)."),
+    ranges: list[str] | None = Option(
+        None,
+        "--grid",
+        metavar="NAME=V,V",
+        help="Values to try of a setting, several times; else the ranges of the papers.",
+    ),
     values: SetValues = None,
     source: SetSource = None,
-    order: Annotated[
-        Arrivals, typer.Option(metavar="NAME", help="As for `eval`.")
-    ] = "original-first",
-    seeds: Annotated[int, typer.Option(min=1, help="Random orders of each combination.")] = 1,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds for cross-validation.")] = 5,
-    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 is one a core.")] = 0,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the settings as TOML.")
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Instead of sets: judge pairs of this store, and see precision and recall.",
-        ),
-    ] = None,
-    pairs: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where judged pairs are kept (--store).")
-    ] = Path("judged-pairs.jsonl"),
-    judge: Annotated[
-        str, typer.Option(metavar="NAME", help="Who is judging; a second one may follow.")
-    ] = "first",
-    per_bin: Annotated[int, typer.Option(min=1, help="Pairs of each score bin (--store).")] = 10,
-    most: Annotated[int, typer.Option(min=1, help="Articles looked at (--store).")] = 5000,
+    order: Arrivals = Option("original-first", metavar="NAME", help="As for `eval`."),
+    seeds: int = Option(1, min=1, help="Random orders of each combination."),
+    folds: int = Option(5, min=2, help="Number of folds for cross-validation."),
+    workers: int = Option(0, min=0, help="Processes; 0 is one a core."),
+    out: Path | None = Option(None, metavar="FILE", help="Write the settings as TOML."),
+    store: str | None = Option(
+        None,
+        metavar="URL",
+        help="Instead of sets: judge pairs of this store, and see precision and recall.",
+    ),
+    pairs: Path = Option(
+        Path("judged-pairs.jsonl"), metavar="FILE", help="File of judged pairs (--store)."
+    ),
+    judge: str = Option("first", metavar="NAME", help="Who is judging; a second one may follow."),
+    per_bin: int = Option(10, min=1, help="Pairs of each score bin (--store)."),
+    most: int = Option(5000, min=1, help="Articles looked at (--store)."),
     as_json: AsJson = False,
 ) -> None:
     """Find parameters: by a grid over labelled sets, or by judging pairs of your own store.
@@ -105,8 +92,9 @@ def tune(
     from esdedup.evaluation.tuning import tune as search
     from esdedup.settings import Settings
 
-    fixed = assignments(values, "--set")
-    wanted = grid_of(method, {n: v.split(",") for n, v in assignments(ranges, "--grid").items()})
+    fixed = parse_assignments(values, "--set")
+    given = {name: v.split(",") for name, v in parse_assignments(ranges, "--grid").items()}
+    wanted = grid_of(method, given)
     preset = ALIASES.get(method, method)
     made = [Settings.load(preset=preset, flags={**fixed, **one}) for one in wanted]
     grid = [{n: getattr(s, n) for n in one} for s, one in zip(made, wanted, strict=True)]
@@ -121,7 +109,7 @@ def tune(
         workers=workers,
         progress=_say_progress,
     )
-    show(tuned, _print_tuned, as_json=as_json)
+    print_result(tuned, _print_tuned, as_json=as_json)
     if out is not None:
         notes = [
             f"esdedup tune {' '.join(folder.name for folder in sets)} --method {method}",
@@ -164,7 +152,7 @@ def _judge_store(
         else:
             drawn = sample(opened, per_bin=per_bin, most=most)
             if not drawn:
-                say(f"no two articles in {shown_store(url)} share keys: there is nothing to judge")
+                say(f"no two articles in {hide_credentials(url)} share keys: nothing to judge")
                 return
             write(file, drawn)
         _ask(opened, file, drawn, judge)
@@ -172,11 +160,11 @@ def _judge_store(
     if not agreed_pairs(judged):
         say("nothing is judged yet")
         return
-    show(estimate(judged), _print_judged, as_json=as_json)
+    print_result(estimate(judged), _print_judged, as_json=as_json)
 
 
 def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
-    """One pair after the other; every answer is kept at once."""
+    """Ask about one pair after the other; every answer is written at once."""
     from esdedup.evaluation.judging import write
 
     waiting = [i for i, pair in enumerate(drawn) if judge not in pair.judgements]
@@ -188,7 +176,7 @@ def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
         documents = (there[pair.old].document, there[pair.new].document)
         old, new = ((d.id, f"{d.title}. {d.text}"[:_CHARACTERS]) for d in documents)
         console(stderr=True).print(side_by_side(old, new, f"{number} of {len(waiting)}"))
-        answer = _answer()
+        answer = _ask_one()
         if answer == "q":
             return
         if answer in ("y", "n"):
@@ -196,12 +184,12 @@ def _ask(store: Store, file: Path, drawn: list[Sampled], judge: str) -> None:
             write(file, drawn)
 
 
-def _answer() -> str:
+def _ask_one() -> str:
     while True:
-        said = typer.prompt(
+        answer = typer.prompt(
             "Is one a copy of the other? (y)es, (n)o, (s)kip, (q)uit", default="s", err=True
         )
-        if (letter := str(said).strip().lower()[:1]) in ("y", "n", "s", "q"):
+        if (letter := str(answer).strip().lower()[:1]) in ("y", "n", "s", "q"):
             return letter
 
 
@@ -222,9 +210,7 @@ def rethreshold(
     values: SetValues = None,
     settings_file: SettingsFile = None,
     store: StoreUrl = DEFAULT_STORE,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Write the changes; default: only report them.")
-    ] = False,
+    apply: bool = Option(False, "--apply", help="Write the changes; default: only report them."),
     as_json: AsJson = False,
 ) -> None:
     """Apply other thresholds to a store; signatures are reused, no text is read.
@@ -233,11 +219,11 @@ def rethreshold(
     """
     from esdedup.maintenance import rethreshold as work
 
-    check_exists(store)
-    settings = settings_of(store, file=settings_file, values=values)
+    check_store_exists(store)
+    settings = load_settings(store, file=settings_file, values=values)
     with open_existing(store, settings, mode="write" if apply else "read") as opened:
-        found = work.rethreshold(opened) if apply else work.changes(opened)
-    show_all(found, partial(_print_changes, applied=apply), as_json=as_json)
+        found = work.rethreshold(opened) if apply else work.find_changes(opened)
+    print_result(found, partial(_print_changes, applied=apply), as_json=as_json)
 
 
 def _print_changes(out: Screen, found: Sequence[Change], *, applied: bool) -> None:
@@ -245,7 +231,7 @@ def _print_changes(out: Screen, found: Sequence[Change], *, applied: bool) -> No
     for change in found[:_ROWS]:
         was, now = change.record.decision, change.decision
         name = change.record.document.title or now.id
-        rows.add_row(paint(name), *(paint(_place(d)) for d in (was, now)))
+        rows.add_row(paint(name), *(paint(_describe_place(d)) for d in (was, now)))
     if found:
         out.print(rows)
     more = f", the first {_ROWS} above" if len(found) > _ROWS else ""
@@ -253,7 +239,7 @@ def _print_changes(out: Screen, found: Sequence[Change], *, applied: bool) -> No
     out.print(f"{count(len(found), 'article')}{more} {outcome}")
 
 
-def _place(decision: Any) -> str:
+def _describe_place(decision: Any) -> str:
     if decision.role in ("duplicate", "update") and decision.evidence:
         return f"{decision.role} of {decision.evidence[0].other} ({decision.score:.2f})"
     return str(decision.role)

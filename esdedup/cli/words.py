@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from esdedup.cli.exit_codes import say, say_when_interrupted
+from esdedup.cli.exit_codes import refuse, say, say_when_interrupted
 from esdedup.cli.options import (
     AsJson,
     FieldNames,
     SettingsFile,
     SetValues,
-    assignments,
     open_existing,
+    parse_assignments,
 )
 from esdedup.cli.output import console, count, live_line, plain, print_json, say_failure, table
 
@@ -36,33 +36,26 @@ _NAMED = 5
 
 def build(
     out: Out,
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Files, folders or globs as for `index`; - too."),
-    ] = None,
-    store: Annotated[
-        str | None, typer.Option(metavar="URL", help="Count the articles of this store as well.")
-    ] = None,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            min=1e-10,
-            max=0.1,
-            help="Phrase counts are too high by at most this share of all phrases counted "
-            "(1e-6); less takes more memory.",
-        ),
-    ] = None,
-    doubt: Annotated[
-        float | None,
-        typer.Option(min=1e-9, max=0.5, help="Share of the phrases that may be worse (0.02)."),
-    ] = None,
+    paths: list[str] | None = Argument(
+        None, metavar="[PATH]...", help="Files, folders or globs as for `index`; - too."
+    ),
+    store: str | None = Option(
+        None, metavar="URL", help="Count the articles of this store as well."
+    ),
+    error: float | None = Option(
+        None,
+        min=1e-10,
+        max=0.1,
+        help="Phrase counts are too high by at most this share of all phrases counted "
+        "(1e-6); less takes more memory.",
+    ),
+    doubt: float | None = Option(
+        None, min=1e-9, max=0.5, help="Share of the phrases that may be worse (0.02)."
+    ),
     settings: SettingsFile = None,
     set_: SetValues = None,
     field: FieldNames = None,
-    workers: Annotated[
-        int,
-        typer.Option(min=0, help="Worker processes; 0: one for each core where it pays."),
-    ] = 0,
+    workers: int = Option(0, min=0, help="Worker processes; 0: one for each core where it pays."),
     json_: AsJson = False,
 ) -> None:
     """Count words and phrases in one pass over articles, and write them to a file.
@@ -78,17 +71,17 @@ def build(
     if not paths and not store:
         raise typer.BadParameter("name files to count, or a store (--store URL)")
     _check_folder(out)
-    chosen = Settings.load(file=settings, flags=assignments(set_, "--set"))
+    chosen = Settings.load(file=settings, flags=parse_assignments(set_, "--set"))
     shape = Shape.of(error or ERROR, doubt or DOUBT)
-    articles = _articles(paths or [], store, assignments(field, "--field"))
+    articles = _read_articles(paths or [], store, parse_assignments(field, "--field"))
     counted = _count_articles(articles, chosen, shape, workers)
     version = write(counted, out)
     _show_statistics(out, counted, version, as_json=json_)
 
 
 def merge(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What `build` wrote.")],
     out: Out,
+    files: list[Path] = Argument(..., metavar="FILE...", help="What `build` wrote."),
     json_: AsJson = False,
 ) -> None:
     """Add statistics up: the same as counting all their articles at once."""
@@ -103,7 +96,7 @@ def merge(
 
 
 def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `build` wrote.")],
+    file: Path = Argument(..., metavar="FILE", help="What `build` wrote."),
     json_: AsJson = False,
 ) -> None:
     """Show what is in a statistics file, and the error of its counts."""
@@ -116,20 +109,16 @@ def show(
 # --- building ----------------------------------------------------------------------------------
 
 
-def _articles(
+def _read_articles(
     paths: list[str], store: str | None, fields: dict[str, str]
 ) -> Iterator[Document | Failure]:
     from esdedup.ingest.readers import read
-
-    given = read(paths, fields=fields)
-    return chain(given, _read_store(store)) if store else given
-
-
-def _read_store(store: str) -> Iterator[Document]:
     from esdedup.ingest.word_counting import read_articles
 
-    with open_existing(store) as opened:
-        yield from read_articles(opened)
+    yield from read(paths, fields=fields)
+    if store:
+        with open_existing(store) as opened:
+            yield from read_articles(opened)
 
 
 def _count_articles(
@@ -174,7 +163,7 @@ def _check_folder(out: Path) -> None:
     """Before an hour of counting."""
     folder = out.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK) or out.is_dir():
-        raise typer.BadParameter(f"{out} cannot be written there", param_hint="--out")
+        raise refuse("--out", f"{out} cannot be written there")
 
 
 # --- printing ----------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from esdedup.text.batch import Batch
 from esdedup.text.hashing import Hashes, draw_numbers, mix
 
 _PERMUTATIONS = 128
-_BITS = 64
 # Beyond this many bits two fingerprints are as good as drawn by chance.
 _FAR = 24
 
@@ -90,8 +89,8 @@ def exact_rows(batch: Batch) -> Rows:
 
 
 def whole_signature_rows(batch: Batch) -> Rows:
-    """The signature of the minhash plugins, 128 minima of which one bit each is kept, as a key
-    that is equal or not."""
+    """The signature of the minhash plugins, one bit of each of 128 minima, as a key that
+    is equal or not."""
     numbers = draw_numbers(0, "minhash plugin", _PERMUTATIONS)
 
     def signature(words: Hashes) -> bytes | None:

@@ -80,7 +80,7 @@ class EvaluatedMethod(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ours:
-    """The pipeline itself under some settings."""
+    """Our own detection under some settings."""
 
     settings: Settings
     name: str
@@ -99,8 +99,8 @@ class Ours:
         settings = replace(self.settings, keep="arrival", on_duplicate="link")
         rulings = []
         with Deduplicator.open(self.store, settings) as deduplicator:
-            if self.store != IN_MEMORY:
-                _refuse_filled_store(deduplicator)
+            if self.store != IN_MEMORY and deduplicator.store.maintenance.stats().get("documents"):
+                raise InputError("the store has documents already; eval needs an empty one")
             try:
                 for place, item in enumerate(sign_items(without_dates(items), settings)):
                     decision = deduplicator.write([item])[0].decision
@@ -146,7 +146,7 @@ def resolve(name: str, load: Callable[[str], Settings], store: str = IN_MEMORY) 
     return Ours(load(preset), name, store)
 
 
-def all_names() -> list[str]:
+def list_methods() -> list[str]:
     from esdedup.evaluation.baselines import BASELINES
 
     return [*PRESETS, *BASELINES]
@@ -170,15 +170,10 @@ def _to_ruling(decision: Decision) -> Ruling:
 
 
 def _groups(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, str]:
-    """An update is linked: its story counts. Failures without a document stand alone."""
+    """The story of each document: an update counts as linked. A failure is a group of its own."""
     deduplicator.store.concurrency.make_visible()
     there = deduplicator.store.documents.get(ids)
     return {i: there[i].decision.story if i in there else i for i in ids}
-
-
-def _refuse_filled_store(deduplicator: Deduplicator) -> None:
-    if deduplicator.store.maintenance.stats().get("documents"):
-        raise InputError("the store has documents already; eval needs an empty one to run in")
 
 
 def _empty(deduplicator: Deduplicator, ids: Sequence[str]) -> None:

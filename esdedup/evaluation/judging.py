@@ -2,8 +2,8 @@
 
 Paper 002, section 4.1: pairs that share something are drawn evenly over the whole range of
 likeness, so that the few close ones and the borderline ones are seen as often as the many that are
-far apart. Every pair stands for as many as its bin has pairs for each one drawn, which the
-estimates take into account. Recall is relative to the candidates: what shares no keys is not seen.
+far apart. Each drawn pair represents all pairs of its bin in equal parts; the estimates are
+weighted by that. Recall is relative to the candidates: pairs that share no keys are not seen.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ def sample(
     """At most `per_bin` pairs of each bin, over the candidates of at most `most` documents."""
     draw = random.Random(seed)
     seen: Counter[int] = Counter()
-    kept: dict[int, list[tuple[str, str, float, bool]]] = defaultdict(list)
+    drawn: dict[int, list[tuple[str, str, float, bool]]] = defaultdict(list)
     for pair in _candidate_pairs(store, most, draw):
         place = min(int(pair[2] * bins), bins - 1)
         seen[place] += 1
-        if len(kept[place]) < per_bin:
-            kept[place].append(pair)
+        if len(drawn[place]) < per_bin:
+            drawn[place].append(pair)
         elif (at := draw.randrange(seen[place])) < per_bin:  # reservoir: all are as likely
-            kept[place][at] = pair
+            drawn[place][at] = pair
     out = [
         Sampled(*pair, bin=place, population=seen[place])
-        for place, pairs in sorted(kept.items())
+        for place, pairs in sorted(drawn.items())
         for pair in pairs
     ]
     draw.shuffle(out)  # nobody should guess the score from the order
@@ -135,9 +135,9 @@ def agreed_pairs(pairs: Sequence[Sampled]) -> list[tuple[Sampled, bool]]:
     """Pairs on which all who judged them agree."""
     out = []
     for pair in pairs:
-        said = set(pair.judgements.values())
-        if len(said) == 1:
-            out.append((pair, said.pop()))
+        verdicts = set(pair.judgements.values())
+        if len(verdicts) == 1:
+            out.append((pair, verdicts.pop()))
     return out
 
 

@@ -71,7 +71,7 @@ class Score:
 _COUNTS = ("tp", "fp", "tn", "fn", "updates")
 
 
-def summary(scores: Sequence[Score]) -> JSON:
+def summarise(scores: Sequence[Score]) -> JSON:
     """One object for one or several runs: means, and the spread of F1 over the seeds."""
 
     def mean(name: str) -> float:

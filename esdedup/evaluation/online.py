@@ -7,7 +7,7 @@ Documents come one by one; each is scored when it comes:
     true negative    an original left alone
     false negative   a copy left alone; one that could not be processed, too
 
-The very first document is left out: nothing can be said about it.
+The very first document is not scored: it has nothing to be compared with.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
-from typing import Literal, get_args
+from typing import Literal
 
 from esdedup.evaluation.detectors import EvaluatedMethod, Progress, Replay, silent
-from esdedup.evaluation.measures import Score, cluster_measures, pairs_of_clusters, summary
+from esdedup.evaluation.measures import Score, cluster_measures, pairs_of_clusters, summarise
 from esdedup.evaluation.sets import GoldSet
 from esdedup.model import JSON, Document
 
 Arrival = Literal["original-first", "depth-first", "random", "time"]
-ARRIVALS: dict[str, Arrival] = {name: name for name in get_args(Arrival)}
 Labels = Literal["copies", "events"]
-LABELS: dict[str, Labels] = {name: name for name in get_args(Labels)}
 Verdict = Literal["tp", "fp", "tn", "fn"]
 
 _NO_DATE = datetime.max.replace(tzinfo=UTC)
@@ -64,7 +62,7 @@ def _score(run: OnlineRun, ids: Iterable[str]) -> Score:
     return Score(counts["tp"], counts["fp"], counts["tn"], counts["fn"], updates)
 
 
-def arrival(gold: GoldSet, order: Arrival, seed: int) -> list[str]:
+def order_ids(gold: GoldSet, order: Arrival, seed: int) -> list[str]:
     """Ids in the order they come; `original-first` is random but for each cluster's original."""
     ids = sorted(gold.cluster)
     if order == "depth-first":
@@ -97,7 +95,7 @@ def run_online(
     progress: Progress = silent,
 ) -> OnlineRun:
     """One order. Where clusters are `events`, no two documents are copies: every link is wrong."""
-    ids = arrival(gold, order, seed)
+    ids = order_ids(gold, order, seed)
     replay = detector.replay([gold.items[i] for i in ids], progress)
     truth = dict(gold.cluster) if labels == "copies" else {i: i for i in ids}
     verdicts: dict[str, Verdict] = {}
@@ -115,7 +113,7 @@ def cluster_summary(gold: GoldSet, runs: Sequence[OnlineRun]) -> JSON:
     """The groups at the end against the clusters: means over the runs; counts are of pairs."""
     pairs = [pairs_of_clusters(gold.cluster, run.replay.groups) for run in runs]
     found = [cluster_measures(gold.cluster, run.replay.groups) for run in runs]
-    return {**summary(pairs), **{n: round(fmean(f[n] for f in found), 4) for n in found[0]}}
+    return {**summarise(pairs), **{n: round(fmean(f[n] for f in found), 4) for n in found[0]}}
 
 
 def _verdict(into: str | None, cluster: str, *, is_first: bool) -> Verdict:

@@ -95,8 +95,8 @@ def thin_out(points: Sequence[Point]) -> list[Point]:
     if len(points) <= _POINTS:
         return list(points)
     best = max(points, key=lambda p: p.score.f1)
-    kept = {round(i * (len(points) - 1) / (_POINTS - 1)) for i in range(_POINTS)}
-    return [p for i, p in enumerate(points) if i in kept or p is best]
+    chosen = {round(i * (len(points) - 1) / (_POINTS - 1)) for i in range(_POINTS)}
+    return [p for i, p in enumerate(points) if i in chosen or p is best]
 
 
 def run_pairs(gold: GoldSet, detector: EvaluatedMethod, *, labels: Labels = "copies") -> PairRun:

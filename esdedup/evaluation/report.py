@@ -72,7 +72,7 @@ class Chapter:
 
 
 def render(chapters: Sequence[Chapter], *, subtitle: str) -> str:
-    body = "".join(_chapter(chapter) for chapter in chapters)
+    body = "".join(_render_chapter(chapter) for chapter in chapters)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -81,26 +81,26 @@ def render(chapters: Sequence[Chapter], *, subtitle: str) -> str:
     )
 
 
-def _chapter(chapter: Chapter) -> str:
+def _render_chapter(chapter: Chapter) -> str:
     parts = [f"<h2>{escape(chapter.title)}</h2><p>{escape(chapter.facts)}</p>"]
-    parts.append(_table(chapter.rows))
+    parts.append(_render_table(chapter.rows))
     if chapter.comparisons:
-        parts.append("<h3>Differences between methods</h3>" + _table(chapter.comparisons))
+        parts.append("<h3>Differences between methods</h3>" + _render_table(chapter.comparisons))
         parts.append(
             '<p class="soft">One-sided t-test over gold clusters matched by their share of wrong '
             "decisions: is the first better? Chi-squared over documents on which exactly one is "
             "right.</p>"
         )
     if any(chapter.curves.values()):
-        parts.append(_curves(chapter.curves))
+        parts.append(_render_curves(chapter.curves))
     if chapter.s_curve is not None:
-        parts.append(_s_curve(*chapter.s_curve))
+        parts.append(_render_s_curve(*chapter.s_curve))
     for method, mistakes in chapter.mistakes.items():
-        parts.append(_mistakes(method, mistakes))
+        parts.append(_render_mistakes(method, mistakes))
     return "".join(parts)
 
 
-def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+def _render_table(rows: Sequence[Mapping[str, Any]]) -> str:
     flat = [{k: v for k, v in row.items() if not isinstance(v, dict | list)} for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
@@ -123,7 +123,7 @@ def _cell(value: Any) -> str:
     return escape(str(value))
 
 
-def _curves(curves: Mapping[str, Sequence[Point]]) -> str:
+def _render_curves(curves: Mapping[str, Sequence[Point]]) -> str:
     with_points = {name: points for name, points in curves.items() if points}
     by_recall = [
         ChartLine(n, [(p.score.recall, p.score.precision) for p in ps])
@@ -142,7 +142,7 @@ def _curves(curves: Mapping[str, Sequence[Point]]) -> str:
     return "".join(out)
 
 
-def _s_curve(bins: Sequence[Bin], expected: Sequence[tuple[float, float]]) -> str:
+def _render_s_curve(bins: Sequence[Bin], expected: Sequence[tuple[float, float]]) -> str:
     dots = [(b.jaccard, b.candidates / b.pairs) for b in bins]
     lines = [
         ChartLine("measured", dots, is_dots=True),
@@ -152,10 +152,10 @@ def _s_curve(bins: Sequence[Bin], expected: Sequence[tuple[float, float]]) -> st
         lines, x="Jaccard of the shingles", y="share that become candidates", x_range=(0.0, 1.0)
     )
     rows = [{"Jaccard": b.jaccard, "pairs": b.pairs, "candidates": b.candidates} for b in bins]
-    return f"<h3>Candidates by likeness</h3>{chart}{_table(rows)}"
+    return f"<h3>Candidates by likeness</h3>{chart}{_render_table(rows)}"
 
 
-def _mistakes(method: str, mistakes: Sequence[Mistake]) -> str:
+def _render_mistakes(method: str, mistakes: Sequence[Mistake]) -> str:
     more = len(mistakes) - _ERRORS
     parts = [f"<h3>Errors of {escape(method)}: {len(mistakes)}</h3>"]
     for mistake in mistakes[:_ERRORS]:
@@ -172,7 +172,7 @@ def _mistakes(method: str, mistakes: Sequence[Mistake]) -> str:
 # --- errors ------------------------------------------------------------------------------------
 
 
-def online_mistakes(gold: GoldSet, run: OnlineRun) -> list[Mistake]:
+def find_online_mistakes(gold: GoldSet, run: OnlineRun) -> list[Mistake]:
     """False links beside what they were linked to; misses beside the first of their cluster."""
     first: dict[str, str] = {}
     out = []
@@ -182,15 +182,15 @@ def online_mistakes(gold: GoldSet, run: OnlineRun) -> list[Mistake]:
         if verdict == "fp" and ruling.other is not None:
             into = gold.cluster[ruling.other]
             title = f"{ruling.id} ({cluster}) linked to {ruling.other} ({into})"
-            out.append(_mistake(gold.items, "false link", title, ruling.id, ruling.other))
+            out.append(_build_mistake(gold.items, "false link", title, ruling.id, ruling.other))
         elif verdict == "fn":
             title = f"{ruling.id} not linked into {cluster}; its first is {first[cluster]}"
-            out.append(_mistake(gold.items, "missed", title, ruling.id, first[cluster]))
+            out.append(_build_mistake(gold.items, "missed", title, ruling.id, first[cluster]))
         first.setdefault(cluster, ruling.id)
     return sorted(out, key=lambda m: m.kind)
 
 
-def pair_mistakes(gold: GoldSet, run: PairRun) -> list[Mistake]:
+def find_pair_mistakes(gold: GoldSet, run: PairRun) -> list[Mistake]:
     out = []
     for key in sorted({*run.judged, *run.scores}):
         is_copy = key in run.judged and bool(run.judged[key].is_copy)
@@ -198,15 +198,15 @@ def pair_mistakes(gold: GoldSet, run: PairRun) -> list[Mistake]:
         if is_copy != reported:
             kind = "false report" if reported else "missed"
             title = f"{key[0]} and {key[1]} ({score:.3f})"
-            out.append(_mistake(gold.items, kind, title, *key))
+            out.append(_build_mistake(gold.items, kind, title, *key))
     return sorted(out, key=lambda m: m.kind)
 
 
-def _mistake(items: Mapping[str, Item], kind: str, title: str, a: str, b: str) -> Mistake:
+def _build_mistake(items: Mapping[str, Item], kind: str, title: str, a: str, b: str) -> Mistake:
     return Mistake(kind, title, excerpt(items[a], _TEXT), excerpt(items[b], _TEXT))
 
 
-def facts_of(gold: GoldSet, notes: Iterable[str]) -> str:
+def describe_set(gold: GoldSet, notes: Iterable[str]) -> str:
     parts = [f"{len(gold.items)} documents"]
     if gold.cluster:
         parts.append(f"{len(gold.cluster)} labelled, in {len(set(gold.cluster.values()))} clusters")

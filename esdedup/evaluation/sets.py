@@ -35,7 +35,6 @@ from esdedup.settings import Settings
 
 Source = Literal["html", "text"]
 Kind = Literal["any", "clusters", "pairs", "none"]
-SOURCES: dict[str, Source] = {"html": "html", "text": "text"}
 
 _ID = ("id", "doc_id", "docid", "document", "doc", "file", "path")
 _CLUSTER = ("cluster", "cluster_id", "group", "group_id", "story", "event", "topic", "label")
@@ -93,8 +92,8 @@ def load(
     """Read a labelled set: HTML if it has any, unless `source` is `text`."""
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
-    cluster, originals = _clusters(folder / "clusters.csv", labels)
-    pairs = _pairs(folder / "pairs.csv", labels)
+    cluster, originals = _read_clusters(folder / "clusters.csv", labels)
+    pairs = _read_pairs(folder / "pairs.csv", labels)
     if not cluster and not pairs and labels != "none":
         raise InputError(
             f"{folder}: no clusters.csv with the columns id, cluster, is_original, and no "
@@ -102,7 +101,7 @@ def load(
             if labels == "any"
             else f"{folder}: no {labels}.csv, which this protocol needs"
         )
-    items = _items(folder, settings, source, progress)
+    items = _read_items(folder, settings, source, progress)
     wanted = list(dict.fromkeys([*cluster, *(i for p in pairs for i in (p.a, p.b))]))
     items = _with_labelled_ids(folder, items, wanted)
     is_closed = bool(pairs) and all(p.is_copy for p in pairs)
@@ -115,7 +114,7 @@ def load(
 # --- labels ------------------------------------------------------------------------------------
 
 
-def _rows(file: Path) -> list[dict[str, str]]:
+def _read_rows(file: Path) -> list[dict[str, str]]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
             found = csv.DictReader(lines)
@@ -136,10 +135,10 @@ def _column(names: Iterable[str], known: Sequence[str]) -> str | None:
     return next((name for name in known if name in there), None)
 
 
-def _clusters(file: Path, labels: Kind) -> tuple[dict[str, str], frozenset[str]]:
+def _read_clusters(file: Path, labels: Kind) -> tuple[dict[str, str], frozenset[str]]:
     if not file.is_file() or labels in ("pairs", "none"):
         return {}, frozenset()
-    rows = _rows(file)
+    rows = _read_rows(file)
     id_, cluster = _column(rows[0], _ID), _column(rows[0], _CLUSTER)
     if id_ is None or cluster is None:
         raise InputError(f"{file}: needs the columns id and cluster; it has {', '.join(rows[0])}")
@@ -154,10 +153,10 @@ def _clusters(file: Path, labels: Kind) -> tuple[dict[str, str], frozenset[str]]
     return out, frozenset(marked)
 
 
-def _pairs(file: Path, labels: Kind) -> list[Pair]:
+def _read_pairs(file: Path, labels: Kind) -> list[Pair]:
     if not file.is_file() or labels in ("clusters", "none"):
         return []
-    rows = _rows(file)
+    rows = _read_rows(file)
     first, second = _column(rows[0], _FIRST), _column(rows[0], _SECOND)
     if first is None or second is None:
         raise InputError(f"{file}: needs the columns id1 and id2; it has {', '.join(rows[0])}")
@@ -189,7 +188,7 @@ def _reader_of_label(file: Path, columns: Iterable[str]) -> Callable[[Mapping[st
         return lambda row: _read_coders([row[name] for name in coders])
     readers: dict[str, Callable[[str], _Label]] = {
         **dict.fromkeys(_WORDS, _read_word),
-        **dict.fromkeys(_BINARY, lambda value: (_yes_or_no(value), "", None)),
+        **dict.fromkeys(_BINARY, lambda value: (_parse_yes_or_no(value), "", None)),
         "overall": _read_rating,
         **dict.fromkeys(("human_similarity", "similarity", "score"), _read_similarity),
     }
@@ -200,7 +199,7 @@ def _reader_of_label(file: Path, columns: Iterable[str]) -> Callable[[Mapping[st
     return lambda row: read(row[name])
 
 
-def _yes_or_no(value: str) -> bool:
+def _parse_yes_or_no(value: str) -> bool:
     if value.lower() in _YES:
         return True
     if value.lower() in _NO:
@@ -209,8 +208,8 @@ def _yes_or_no(value: str) -> bool:
 
 
 def _read_coders(values: Sequence[str]) -> _Label:
-    said = {_yes_or_no(value) for value in values}
-    return (said.pop() if len(said) == 1 else None), "", None
+    verdicts = {_parse_yes_or_no(value) for value in values}
+    return (verdicts.pop() if len(verdicts) == 1 else None), "", None
 
 
 def _read_word(value: str) -> _Label:
@@ -249,7 +248,7 @@ def _join_copies(items: Mapping[str, Document | Failure], pairs: Sequence[Pair])
 # --- documents ---------------------------------------------------------------------------------
 
 
-def _items(
+def _read_items(
     folder: Path, settings: Settings, source: Source | None, progress: Progress
 ) -> dict[str, Document | Failure]:
     archive = next(
@@ -258,17 +257,17 @@ def _items(
     if source == "html" and archive is None:
         raise InputError(f"{folder}: no html.tar.gz; --from text reads docs.jsonl")
     if archive is not None and source != "text":
-        return extract_pages(_pages(archive), settings, progress)
-    return _texts(folder)
+        return extract_pages(_read_pages(archive), settings, progress)
+    return _read_texts(folder)
 
 
-def _texts(folder: Path) -> dict[str, Document | Failure]:
+def _read_texts(folder: Path) -> dict[str, Document | Failure]:
     file = next((f for n in ("docs.jsonl.gz", "docs.jsonl") if (f := folder / n).is_file()), None)
     if file is None:
         raise InputError(f"{folder}: no docs.jsonl, docs.jsonl.gz or html.tar.gz")
     out: dict[str, Document | Failure] = {}
     for place, line in read_lines(file):
-        document = _document(file, place, line)
+        document = _parse_document(file, place, line)
         if document.id in out:
             raise InputError(f"{file}, line {place}: a second document with the id {document.id}")
         out[document.id] = document
@@ -289,7 +288,7 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"{file} cannot be read: {error}") from error
 
 
-def _document(file: Path, place: int, line: str) -> Document:
+def _parse_document(file: Path, place: int, line: str) -> Document:
     try:
         raw = json.loads(line)
         published = raw.pop("published", None)
@@ -302,7 +301,7 @@ def _document(file: Path, place: int, line: str) -> Document:
         return document
 
 
-def _pages(archive: Path) -> list[Document]:
+def _read_pages(archive: Path) -> list[Document]:
     pages: dict[str, Document] = {}
     try:
         with tarfile.open(archive) as tar:

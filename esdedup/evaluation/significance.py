@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 from esdedup.evaluation.measures import Score, import_extra
@@ -23,9 +22,7 @@ class Test:
     n: int
 
 
-def matched_pairs(
-    one: Sequence[float], other: Sequence[float], *, alternative: str = "greater"
-) -> Test:
+def paired_t_test(one: Sequence[float], other: Sequence[float]) -> Test:
     """t-test over matched pairs, as in paper 004, Table 6.10: is `one` greater?
 
     Where every difference is the same, none of them zero, there is no spread to divide by and
@@ -35,13 +32,13 @@ def matched_pairs(
     differences = [a - b for a, b in zip(one, other, strict=True)]
     if len(differences) < 2 or len(set(differences)) == 1:
         even = not differences or differences[0] == 0 or len(differences) < 2
-        right = not even and (differences[0] > 0 or alternative == "two-sided")
+        right = not even and differences[0] > 0
         return Test(0.0 if even else float("inf"), 0.0 if right else 1.0, len(differences))
-    found = stats.ttest_rel(one, other, alternative=alternative)
+    found = stats.ttest_rel(one, other, alternative="greater")
     return Test(float(found.statistic), float(found.pvalue), len(differences))
 
 
-def at_disagreement(one: Sequence[bool], other: Sequence[bool]) -> Test:
+def chi_squared_test(one: Sequence[bool], other: Sequence[bool]) -> Test:
     """Chi-squared over the cases that exactly one method got right (paper 002, section 4.5)."""
     stats = import_extra("scipy.stats")
     only_one = sum(a and not b for a, b in zip(one, other, strict=True))
@@ -61,10 +58,10 @@ def compare(one: OnlineRun, other: OnlineRun) -> dict[str, float | int]:
     """
     wrong, also = _wrong_shares(other), _wrong_shares(one)
     names = sorted(wrong)
-    t = matched_pairs([wrong[n] for n in names], [also[n] for n in names])
+    t = paired_t_test([wrong[n] for n in names], [also[n] for n in names])
     right, as_well = one.is_right(), other.is_right()
     ids = sorted(right)
-    chi = at_disagreement([right[i] for i in ids], [as_well[i] for i in ids])
+    chi = chi_squared_test([right[i] for i in ids], [as_well[i] for i in ids])
     return {
         "t": round(t.statistic, 4),
         "t_p": t.p,
@@ -83,7 +80,7 @@ def _wrong_shares(run: OnlineRun) -> dict[str, float]:
 
 
 def f1_interval(parts: Mapping[str, Score], *, seed: int = 0) -> tuple[float, float]:
-    """Bootstrap over clusters: documents of one cluster stand or fall together."""
+    """Bootstrap over clusters: documents of one cluster are not independent."""
     import numpy as np
 
     scores = [s for s in parts.values() if s.tp + s.fp + s.fn]
@@ -109,12 +106,10 @@ def f1_interval(parts: Mapping[str, Score], *, seed: int = 0) -> tuple[float, fl
     return float(found.low), float(found.high)
 
 
-def share_interval(hits: int, total: int, confidence: float = _CONFIDENCE) -> tuple[float, float]:
+def share_interval(hits: int, total: int) -> tuple[float, float]:
     """Wilson's interval of a share; all of 0 to 1 where nothing was counted."""
     if not total:
         return (0.0, 1.0)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    share, spread = hits / total, z * z / total
-    centre = (share + spread / 2) / (1 + spread)
-    half = z * (share * (1 - share) / total + spread / total / 4) ** 0.5 / (1 + spread)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    test = import_extra("scipy.stats").binomtest(hits, total)
+    found = test.proportion_ci(_CONFIDENCE, method="wilson")
+    return float(found.low), float(found.high)

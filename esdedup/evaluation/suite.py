@@ -10,17 +10,21 @@ from typing import Any, Literal
 from esdedup.errors import InputError
 from esdedup.evaluation.baselines import Baseline, with_threshold
 from esdedup.evaluation.detectors import EvaluatedMethod, Ours
-from esdedup.evaluation.measures import summary
+from esdedup.evaluation.measures import summarise
 from esdedup.evaluation.online import Arrival, Labels, OnlineRun, cluster_summary, run_online
 from esdedup.evaluation.pairs import PairRun, pair_summary, run_pairs
-from esdedup.evaluation.report import Chapter, facts_of, online_mistakes, pair_mistakes
+from esdedup.evaluation.report import (
+    Chapter,
+    describe_set,
+    find_online_mistakes,
+    find_pair_mistakes,
+)
 from esdedup.evaluation.scurve import expected_curve, measure_candidates
 from esdedup.evaluation.sets import GoldSet, Kind
 from esdedup.evaluation.significance import compare, f1_interval, share_interval
 from esdedup.model import JSON
 
 Protocol = Literal["online", "pairs", "clusters"]
-PROTOCOLS: dict[str, Protocol] = {"online": "online", "pairs": "pairs", "clusters": "clusters"}
 Progress = Callable[[str, int, int], None]
 
 
@@ -45,13 +49,13 @@ class EvaluationResult:
     pairs: PairRun | None = None
 
 
-def labels_for(folder: Path, plan: EvaluationPlan) -> Kind:
+def choose_labels(folder: Path, plan: EvaluationPlan) -> Kind:
     """Which labels to read where a set may have both: a broken file that is not needed is left."""
     needed: Kind = "pairs" if plan.protocol == "pairs" else "clusters"
     return needed if (folder / f"{needed}.csv").is_file() else "any"
 
 
-def protocol_for(gold: GoldSet, plan: EvaluationPlan) -> Protocol:
+def choose_protocol(gold: GoldSet, plan: EvaluationPlan) -> Protocol:
     if plan.protocol in ("online", "clusters") and not gold.cluster:
         raise InputError(
             f"{gold.name}: the {plan.protocol} protocol needs clusters.csv, or a pairs.csv that "
@@ -68,7 +72,7 @@ def evaluate(
     plan: EvaluationPlan,
     progress: Progress = lambda what, done, total: None,
 ) -> EvaluationResult:
-    protocol = protocol_for(gold, plan)
+    protocol = choose_protocol(gold, plan)
     chosen: JSON = {}
     if isinstance(detector, Baseline) and detector.swept:
         detector, value = _best(gold, detector, plan, protocol)
@@ -83,7 +87,7 @@ def evaluate(
     if protocol == "clusters":
         figures = cluster_summary(gold, runs)
     else:
-        figures = summary([run.score for run in runs])
+        figures = summarise([run.score for run in runs])
         if plan.labels == "events":
             figures["false_positive_rate"] = round(figures["fp"] / len(runs[0].verdicts), 6)
     if plan.with_statistics:
@@ -147,12 +151,12 @@ def without_update_rules(
     detector = result.detector
     if not isinstance(detector, Ours) or not detector.has_update_rules:
         return None
-    if protocol_for(gold, plan) != "online":
+    if choose_protocol(gold, plan) != "online":
         return None
     return evaluate(gold, detector.without_update_rules(), plan, progress)
 
 
-def comparisons(results: Sequence[EvaluationResult]) -> list[JSON]:
+def compare_results(results: Sequence[EvaluationResult]) -> list[JSON]:
     """Every method against every other that is worse than it, in the first order."""
     ranked = sorted((r for r in results if r.runs), key=lambda r: -r.row["f1"])
     return [
@@ -166,7 +170,9 @@ def comparisons(results: Sequence[EvaluationResult]) -> list[JSON]:
     ]
 
 
-def chapter(gold: GoldSet, results: Sequence[EvaluationResult], plan: EvaluationPlan) -> Chapter:
+def build_chapter(
+    gold: GoldSet, results: Sequence[EvaluationResult], plan: EvaluationPlan
+) -> Chapter:
     """Everything the page shows about one set."""
     curves = {r.row["method"]: _pairs_of(gold, r, plan).curve() for r in results}
     ours = next((r.detector for r in results if isinstance(r.detector, Ours)), None)
@@ -176,18 +182,18 @@ def chapter(gold: GoldSet, results: Sequence[EvaluationResult], plan: Evaluation
         s_curve = (measure_candidates(items, ours.settings), expected_curve(ours.settings))
     mistakes: dict[str, Any] = {}
     for r in results:
-        found = online_mistakes(gold, r.runs[0]) if r.runs else None
+        found = find_online_mistakes(gold, r.runs[0]) if r.runs else None
         if found is None and r.pairs is not None:
-            found = pair_mistakes(gold, r.pairs)
+            found = find_pair_mistakes(gold, r.pairs)
         mistakes[r.row["method"]] = found or []
     return Chapter(
         title=gold.name,
-        facts=facts_of(gold, [f"protocol {protocol_for(gold, plan)}"]),
+        facts=describe_set(gold, [f"protocol {choose_protocol(gold, plan)}"]),
         rows=[r.row for r in results],
         curves=curves,
         s_curve=s_curve,
         mistakes=mistakes,
-        comparisons=comparisons(results),
+        comparisons=compare_results(results),
     )
 
 

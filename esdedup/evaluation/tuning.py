@@ -1,9 +1,9 @@
-"""Grid search on labelled sets, with a figure that is not the tuned one.
+"""Grid search on labelled sets, with a cross-validated figure for the chosen combination.
 
 Every combination is replayed once an order, and its verdicts are counted by gold cluster. Then
 clusters are dealt into folds; for each fold the best combination on the other folds is scored on
 this one, and the counts of all folds together are the cross-validated figure. The search can be
-stopped and run again: what was computed is kept in a file.
+stopped and run again: finished runs are recorded in a file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import random
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -173,7 +173,8 @@ def run_all(
         with results.open("a", encoding="utf-8") as out:
             for key, found in _run_tasks(missing, workers):
                 known[key] = found
-                out.write(json.dumps({"key": key, "clusters": _frozen(found)}) + "\n")
+                counts = {name: astuple(score) for name, score in found.items()}
+                out.write(json.dumps({"key": key, "clusters": counts}) + "\n")
                 out.flush()
                 progress(sum(k in known for k in keys), len(tasks))
     return [known[key] for key in keys]
@@ -199,18 +200,14 @@ def _run_tasks(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, B
 def _follow_the_parent() -> None:
     """Ignore Ctrl-C, which the parent handles, and exit with it: it may be killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_end_with_the_parent, daemon=True).start()
 
+    def exit_after_parent() -> None:
+        parent = parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
 
-def _end_with_the_parent() -> None:
-    parent = parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _frozen(found: ByCluster) -> dict[str, list[int]]:
-    return {name: [s.tp, s.fp, s.tn, s.fn, s.updates] for name, s in found.items()}
+    Thread(target=exit_after_parent, daemon=True).start()
 
 
 def _read(file: Path) -> Iterator[tuple[str, ByCluster]]:

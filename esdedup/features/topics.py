@@ -86,8 +86,8 @@ def _fill_from_words(batch: Batch, known: NDArray[np.bool_], out: list[TermVecto
     terms, tokens = batch.terms, batch.mixed_tokens
     counts = np.diff(tokens.first)
     texts = np.repeat(np.arange(len(counts)), counts)
-    kept = np.flatnonzero(~terms.is_stop & known[texts])
-    pairs, times = texts[kept] << 32 | terms.numbers[kept], _times(batch)[kept]
+    selected = np.flatnonzero(~terms.is_stop & known[texts])
+    pairs, times = texts[selected] << 32 | terms.numbers[selected], _times(batch)[selected]
     distinct, inverse = np.unique(pairs, return_inverse=True)
     frequency = np.bincount(inverse, times, len(distinct)).astype(np.float64, copy=False)
     numbers = distinct & 0xFFFFFFFF

@@ -21,7 +21,7 @@ from urllib.parse import urljoin, urlsplit
 from esdedup.errors import ExtractionError
 from esdedup.ingest.readers.dates import parse_date
 from esdedup.ingest.readers.encodings import decode, looks_binary
-from esdedup.ingest.readers.records import clean, language, url_id
+from esdedup.ingest.readers.records import clean, parse_language, url_id
 from esdedup.model import Document
 from esdedup.settings import Settings
 
@@ -115,7 +115,7 @@ def decode_page(page: bytes, declared: tuple[str, ...] = ()) -> str:
     head = page[:_HEAD_BYTES]
     named = tuple(label.decode("ascii") for label in _DECLARED.findall(head))
     lang = _LANG.search(head)
-    code = language(lang[1].decode("ascii")) if lang else None
+    code = parse_language(lang[1].decode("ascii")) if lang else None
     return clean(decode(page, declared=(*declared, *named), lang=code))
 
 
@@ -230,7 +230,7 @@ class _About:
             self._metas.get("language"),
             self._metas.get("og:locale"),
         )
-        return next((code for value in declared if value and (code := language(value))), None)
+        return next((code for value in declared if value and (code := parse_language(value))), None)
 
     @property
     def url(self) -> str | None:

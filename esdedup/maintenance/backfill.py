@@ -41,9 +41,9 @@ from esdedup.stores.cluster.foreign_index import (
 )
 from esdedup.stores.cluster.requests import documents as document_requests
 
-# Pages are large; articles are not.
+# HTML pages read at once: they are larger than texts.
 _PAGES_AT_ONCE = 50
-# Clocks of several machines differ; looking at a link once more costs little.
+# Clocks of several machines differ; reconciling a link once more costs little.
 OVERLAP = timedelta(minutes=5)
 # Each pass takes what was written during the one before it; a few are enough unless articles
 # come faster than they are signed, and then `sweep` is the remedy.
@@ -149,6 +149,7 @@ class Backfill:
         self._mapped = self.index.field_types()
         self._orders = self.index.orders(self._names.names("published"))
         self._throttle = Throttle(plan.throttle, sleep)
+        self._state_name = _state_name(plan.part)
         self._filters = self._time_filters()
 
     # --- before a run --------------------------------------------------------------------------
@@ -268,8 +269,10 @@ class Backfill:
         read = [self.document(hit) for hit in hits]
         signed = [item for chunk in pool.map(read, self._settings.batch) for item in chunk]
         pairs = list(zip(hits, signed, strict=True))
-        records = [self._record(h, s, arrivals) for h, s in pairs if isinstance(s, Signed)]
-        failed = [self._failed_record(h, f, arrivals) for h, f in pairs if isinstance(f, Failure)]
+        records = [self._build_record(h, s, arrivals) for h, s in pairs if isinstance(s, Signed)]
+        failed = [
+            self._build_failed_record(h, f, arrivals) for h, f in pairs if isinstance(f, Failure)
+        ]
         decided = [*epoch.place(records, hidden={hit["_id"] for hit in hits}), *failed]
         old = self._old_records(hits)
         epoch.note_replaced(list(old.values()))
@@ -309,12 +312,14 @@ class Backfill:
         own = {k: v for k, v in source_of(hit).items() if k not in ("dedup", "id")}
         return to_document({**own, "id": hit["_id"]}, hit["_id"], self._names)
 
-    def _record(self, hit: JSON, signed: Signed, arrivals: Mapping[str, int]) -> Record:
+    def _build_record(self, hit: JSON, signed: Signed, arrivals: Mapping[str, int]) -> Record:
         first_seen = _first_seen(hit, arrivals)
         order = self._builder.order(signed.document, signed.signature.words, first_seen)
         return replace(undecided_record(signed, order, first_seen), version=version_of(hit))
 
-    def _failed_record(self, hit: JSON, failure: Failure, arrivals: Mapping[str, int]) -> Record:
+    def _build_failed_record(
+        self, hit: JSON, failure: Failure, arrivals: Mapping[str, int]
+    ) -> Record:
         """An article without a text is a group of its own, or a collapse would fold them all."""
         own = {k: v for k, v in source_of(hit).items() if k != "dedup"}
         published = parse_date(self._names.take(own, "published"))
@@ -347,7 +352,7 @@ class Backfill:
         if self._plan.throttle:  # short steps, not a burst every minute
             size = max(1, min(size, round(self._plan.throttle)))
         names = [name for field_ in ours for name in self._names.names(field_)]
-        # Anew for every pass: an index may have come with other types.
+        # Read for every pass: a new index may have other types.
         self._orders = self.index.orders(self._names.names("published"))
         return self.index.pages(
             query, size=size, source=[*names, "dedup"], orders=self._orders, part=self._plan.part
@@ -371,15 +376,11 @@ class Backfill:
         return [{"bool": {"should": ranges, "minimum_should_match": 1}}]
 
     def _count(self) -> int:
-        """Of this part, roughly: a hash cuts evenly."""
+        """Estimate the documents of this part: a hash cuts evenly."""
         whole = self.index.count(self._query(everything=self._plan.restart))
         return round(whole / self._plan.part.of)
 
     # --- the state of a run --------------------------------------------------------------------
-
-    @property
-    def _state_name(self) -> str:
-        return _state_name(self._plan.part)
 
     def _join_run(self) -> JSON:
         """The run that is under way, or a new one.
@@ -477,7 +478,7 @@ def _state_name(part: Part) -> str:
 
 
 def _first_seen(hit: JSON, arrivals: Mapping[str, int]) -> int:
-    """Arrival is a fact: it stays when an article is signed again."""
+    """When the article was first seen, which stays when it is signed again."""
     known = ours_of(hit).get("first_seen")
     return known if isinstance(known, int) else arrivals[hit["_id"]]
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import StoreError
-from esdedup.maintenance.rethreshold import Change, Progress, _silent, all_records, changes_of
-from esdedup.model import Order
+from esdedup.maintenance.rethreshold import Change, find_changes_among, read_records
 from esdedup.model.batching import batched
 from esdedup.model.json_form import Result, in_json
 from esdedup.settings import Settings
@@ -45,11 +44,7 @@ class CanonicalRuleChange(Result):
 
 
 def change_canonical_rule(
-    deduplicator: Deduplicator,
-    settings: Settings,
-    *,
-    dry_run: bool = False,
-    progress: Progress = _silent,
+    deduplicator: Deduplicator, settings: Settings, *, dry_run: bool = False
 ) -> CanonicalRuleChange:
     """Apply `settings`, which may differ from the store's in the canonical rule only."""
     store = deduplicator.store
@@ -60,18 +55,22 @@ def change_canonical_rule(
         store.settings = settings
         try:
             builder, format_ = deduplicator.writer.builder, settings.fingerprint_of_format()
-            placed = [
-                (record, _with_order(record, builder.order_of(record), format_))
-                for record in all_records(store)
-            ]
-            found = changes_of([new for _, new in placed], store, progress)
-            moved = [new for old, new in placed if _has_moved(old, new)]
-            done = CanonicalRuleChange(
-                sum(old.order != new.order for old, new in placed), tuple(found)
-            )
+            placed = []
+            for old in read_records(store):
+                signature = replace(old.signature, format=format_)
+                new = replace(old, order=builder.order_of(old), signature=signature)
+                placed.append((old, new))
+            found = find_changes_among([new for _, new in placed], store)
+            moved = sum(old.order != new.order for old, new in placed)
+            done = CanonicalRuleChange(moved, tuple(found))
             if dry_run:
                 return done
-            _write(store, moved, found)
+            changed = [
+                new
+                for old, new in placed
+                if old.order != new.order or old.signature.format != format_
+            ]
+            _write(store, changed, found)
             store.maintenance.record_settings()
             before = settings
         finally:
@@ -92,14 +91,6 @@ def _check(was: Settings, now: Settings) -> None:
             "this store links online, as its preset does: its groups depend on the order of "
             "arrival, and only on that"
         )
-
-
-def _with_order(record: Record, order: Order, format_: str) -> Record:
-    return replace(record, order=order, signature=replace(record.signature, format=format_))
-
-
-def _has_moved(old: Record, new: Record) -> bool:
-    return old.order != new.order or old.signature.format != new.signature.format
 
 
 def _write(store: Store, moved: Sequence[Record], found: Sequence[Change]) -> None:

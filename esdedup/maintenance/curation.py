@@ -22,7 +22,7 @@ from esdedup.model.encoding import parse_json
 from esdedup.model.json_form import JsonField, Result
 from esdedup.stores import Record
 
-# On a concurrent update of the constraints each writer tries again; many tries are a defect.
+# Attempts of a compare-and-set, if other writers change the constraints at the same time.
 _TRIES = 20
 
 
@@ -173,7 +173,7 @@ def _pairs(
 def _of_groups(
     corrections: Sequence[Constraint], stored: dict[str, Record]
 ) -> Iterator[Constraint]:
-    """Links between originals: otherwise only one article would leave its group for the other."""
+    """Link the originals too: otherwise only one article would leave its group for the other."""
     for c in corrections:
         leaders = tuple(sorted({stored[id_].decision.group for id_ in c.ids if id_ in stored}))
         if c.kind == "same" and len(leaders) == 2 and leaders != c.ids:
@@ -225,7 +225,7 @@ def _change(
 
 
 def _move_pinned(deduplicator: Deduplicator, ids: set[str]) -> set[str]:
-    """Give documents whose pin changed their place in the order; returns who is affected."""
+    """Write the new sort keys of documents whose pin changed; return the affected documents."""
     store = deduplicator.store
     affected: set[str] = set()
     for _ in range(_TRIES):

@@ -9,10 +9,10 @@ resumes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import reconcile
@@ -24,7 +24,7 @@ from esdedup.methods import method as find_method
 from esdedup.model import JSON, Failure
 from esdedup.model.batching import batched
 from esdedup.settings import Settings
-from esdedup.stores.ports import Addition, KeyBackfill, Waiting
+from esdedup.stores.ports import Addition, Waiting
 
 # Each pass takes what was written during the one before it.
 _MAX_PASSES = 50
@@ -45,13 +45,10 @@ class MethodEnabling:
         deduplicator: Deduplicator,
         method: str,
         settings: Settings,
-        *,
-        names: Mapping[str, str] | None = None,
-        throttle: float = 0.0,
-        restart: bool = False,
-        sleep: Callable[[float], None] = time.sleep,
+        plan: BackfillPlan | None = None,
     ) -> None:
-        """`deduplicator` is open with the settings of the store, `settings` are those to come."""
+        """`deduplicator` is open with the settings of the store, `settings` are those to come. Of
+        the plan, `fields`, `restart` and `throttle` apply."""
         find_method(method)
         recorded = deduplicator.settings
         place = "the store"
@@ -62,17 +59,12 @@ class MethodEnabling:
         self._deduplicator = deduplicator
         self._method = method
         self._settings = settings
-        self._restart = restart
         self._was_on = method in recorded.methods
-        self._throttle = Throttle(throttle, sleep)
-        plan = BackfillPlan(fields=names or {}, throttle=throttle)
-        self._added = _open_key_backfill(deduplicator, method, plan, settings.batch)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._deduplicator.close()
+        plan = plan or BackfillPlan()
+        self._restart, self._throttle = plan.restart, Throttle(plan.throttle)
+        maintenance = deduplicator.store.maintenance
+        reader = None if maintenance.foreign_index is None else Backfill(deduplicator, plan)
+        self._added = maintenance.key_backfill(method, settings.batch, reader)
 
     def count(self) -> int:
         """The number of documents to process."""
@@ -197,11 +189,3 @@ def fields_of(method: str, settings: Settings) -> JSON:
 def _describe_differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     other = [name for name in here if there.get(name) != here[name]]
     return ", ".join(f"{n} is {there.get(n)!r} there and {here[n]!r} here" for n in other)
-
-
-def _open_key_backfill(
-    deduplicator: Deduplicator, method: str, plan: BackfillPlan, size: int
-) -> KeyBackfill:
-    maintenance = deduplicator.store.maintenance
-    reader = None if maintenance.foreign_index is None else Backfill(deduplicator, plan)
-    return maintenance.key_backfill(method, size, reader)

@@ -22,7 +22,10 @@ def repair(deduplicator: Deduplicator) -> list[str]:
 def _sign(deduplicator: Deduplicator) -> list[str]:
     """Documents without a group, or signed in another format, are signed again."""
     if deduplicator.store.maintenance.foreign_index is None:
-        return _sign_again(deduplicator)
+        # An SQLite store has no document without a group.
+        documents = list(_of_other_formats(deduplicator))
+        list(deduplicator.add_many(documents))
+        return [f"{len(documents)} articles of another format signed"] if documents else []
     deduplicator.store.concurrency.make_visible()
     signed, refused = 0, {}
     for progress in Backfill(deduplicator, BackfillPlan()).catch_up():
@@ -31,19 +34,10 @@ def _sign(deduplicator: Deduplicator) -> list[str]:
     return done + [f"{id_} cannot be signed: {reason}" for id_, reason in refused.items()]
 
 
-def _sign_again(deduplicator: Deduplicator) -> list[str]:
-    """An SQLite store has no document without a group; those of another format are indexed anew."""
-    documents = list(_of_other_formats(deduplicator))
-    if not documents:
-        return []
-    list(deduplicator.add_many(documents))
-    return [f"{len(documents)} articles of another format signed"]
-
-
 def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:
     store, mine = deduplicator.store, deduplicator.settings.fingerprint_of_format()
     if not any("have format" in problem for problem in store.maintenance.find_problems()):
-        return  # reading every document takes long
+        return  # do not read every document
     for group, _ in store.search.groups(smallest=1, size=_ALL):
         for record in store.documents.members(group):
             if record.signature.format != mine and record.decision.role != "unprocessed":
@@ -69,7 +63,7 @@ def _relink(deduplicator: Deduplicator) -> list[str]:
 
 
 def _as_decided(record: Record) -> tuple[Record, Decision]:
-    """The same place, written whole; an unprocessed article leads itself, whatever was stored."""
+    """The stored decision, to be written again; an unprocessed article is a group of its own."""
     id_, decision = record.document.id, record.decision
     if decision.role == "unprocessed":
         return record, Decision(id_, "unprocessed", id_, id_, reason=decision.reason)

@@ -6,7 +6,7 @@ pass in canonical order therefore gives the fixed point of `reconcile`, before a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from esdedup.clustering.place import PendingIndex, place
@@ -17,12 +17,6 @@ from esdedup.model import JSON, Decision, Link, Order
 from esdedup.model.batching import batched
 from esdedup.model.json_form import Result
 from esdedup.stores import Record, Store
-
-Progress = Callable[[int, int], None]
-
-
-def _silent(done: int, total: int) -> None:
-    del done, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +37,16 @@ class Change(Result):
         }
 
 
-def changes(store: Store, progress: Progress = _silent) -> list[Change]:
-    """What the settings that the store was opened with would change; nothing is written."""
-    return changes_of(list(all_records(store)), store, progress)
+def find_changes(store: Store) -> list[Change]:
+    """Find what the settings that the store was opened with would change; nothing is written."""
+    return find_changes_among(list(read_records(store)), store)
 
 
-def changes_of(records: list[Record], store: Store, progress: Progress = _silent) -> list[Change]:
-    """Like `changes`, for records whose canonical order may differ from the stored one."""
+def find_changes_among(records: list[Record], store: Store) -> list[Change]:
+    """Like `find_changes`, for records whose canonical order may differ from the stored one."""
     signed = [r for r in records if r.decision.role != "unprocessed"]
     signed.sort(key=lambda r: r.order)
-    pending, found, done = PendingIndex(), list[Change](), 0
+    pending, found = PendingIndex(), list[Change]()
     positions: dict[str, tuple[Order, Link]] = {}
     for part in batched(signed):
         placement = place(
@@ -68,8 +62,6 @@ def changes_of(records: list[Record], store: Store, progress: Progress = _silent
         for record, placed in zip(part, placement.records, strict=True):
             if placed.decision.link != record.decision.link:
                 found.append(Change(record, placed.decision))
-        done += len(part)
-        progress(done, len(signed))
     return found
 
 
@@ -78,11 +70,11 @@ def _decide_keyless(record: Record, constraints: DocumentConstraints) -> Decisio
     return record.decision if is_keyless(record) else None
 
 
-def rethreshold(store: Store, progress: Progress = _silent) -> list[Change]:
+def rethreshold(store: Store) -> list[Change]:
     """Write the changes and the settings; on a cluster, reconcile what others wrote meanwhile."""
     with store.concurrency.transaction():
         store.concurrency.snapshot()
-        found = changes(store, progress)
+        found = find_changes(store)
         ids = {change.decision.id for change in found}
         report = store.documents.relink([(change.record, change.decision) for change in found])
         if store.settings.attract != "all":
@@ -97,7 +89,7 @@ def rethreshold(store: Store, progress: Progress = _silent) -> list[Change]:
     return found
 
 
-def all_records(store: Store) -> Iterator[Record]:
+def read_records(store: Store) -> Iterator[Record]:
     """All documents, without fields that nothing here reads."""
     for page in store.documents.scan():
         for record in page:

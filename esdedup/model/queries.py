@@ -111,9 +111,3 @@ class SearchOptions:
     def window_microseconds(self) -> int:
         """The window as orders have it; 0 where there is none."""
         return 0 if self.window is None else self.window // timedelta(microseconds=1)
-
-
-def read_ranking(lines: Sequence[str]) -> tuple[str, ...]:
-    """A source ranking file: one source a line, best first; # begins a comment."""
-    names = (line.partition("#")[0].strip() for line in lines)
-    return tuple(dict.fromkeys(name for name in names if name))

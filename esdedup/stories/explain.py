@@ -5,14 +5,13 @@ Pure functions over what is stored: nothing is read or written here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Annotated
 
 from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
-from esdedup.matching.content import read_contents
 from esdedup.matching.verify import verify
 from esdedup.methods import METHODS
 from esdedup.model import Decision, Evidence
@@ -86,7 +85,6 @@ class Explanation(Result):
         bool, JsonField(description="The texts are longer than what `spans` compares.")
     ] = False
     measures: Annotated[tuple[Measured, ...], JsonField(convert=_measures_by_method)] = ()
-    words: Annotated[tuple[int, int], JsonField(description="Words of both texts.")] = (0, 0)
     names: Annotated[tuple[str, ...], JsonField(description="Named entities that both have.")] = ()
     runner_up: RunnerUp | None = None
 
@@ -122,15 +120,9 @@ def explain(
         spans,
         cut,
         measures=measure_by_method(old, new, settings),
-        words=_count_words(old, new, settings),
         names=_find_shared_names(old, new) if "entities" in settings.methods else (),
         runner_up=_find_runner_up(old, new),
     )
-
-
-def _count_words(old: Record, new: Record, settings: Settings) -> tuple[int, int]:
-    before, after = read_contents([old.document, new.document], settings)
-    return before.words, after.words
 
 
 def count_shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:
@@ -180,8 +172,7 @@ def _describe_reason(old: Record, new: Record, evidence: Evidence, settings: Set
     if evidence.reason in _CHANGED:
         return f"{above}, and {_CHANGED[evidence.reason]} changed in the same context"
     if evidence.reason == "extended":
-        before, after = read_contents([old.document, new.document], settings)
-        longer = after.words / max(1, before.words)
+        longer = new.signature.words / max(1, old.signature.words)
         return (
             f"{above}, and the new text is {longer:.1f} times as long "
             f"(more than extended_ratio {settings.extended_ratio:g})"
@@ -221,6 +212,24 @@ def _describe_measure(method: ModuleType, value: float, is_copy: bool, settings:
     if hasattr(method, "describe"):
         return str(method.describe(value, is_copy, settings))
     return f"{value:.3f}: {'a copy' if is_copy else 'no copy'} by itself"
+
+
+def list_measures(explanation: Explanation) -> Iterator[tuple[str, str, str]]:
+    """The rows of a table: measure, value and threshold."""
+    for keys in explanation.keys:
+        yield f"{keys.method} keys shared", f"{keys.shared} of {keys.of}", f"at least {keys.needed}"
+    evidence = explanation.evidence
+    limit = evidence.thresholds.get("min_overlap")
+    above = f"above {limit:g}" if limit is not None else ""
+    yield f"overlap ({evidence.measure})", f"{evidence.overlap:.3f}", above
+    yield "shared part of the old text", f"{evidence.of_old:.3f}", ""
+    yield "shared part of the new text", f"{evidence.of_new:.3f}", ""
+    for measured in explanation.measures:
+        yield measured.method, measured.says, ""
+    old, new = explanation.old.signature.words, explanation.new.signature.words
+    yield "words", f"{old:,} -> {new:,}", ""
+    if explanation.names:
+        yield "names in both", ", ".join(explanation.names), ""
 
 
 def _find_shared_names(old: Record, new: Record) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from html import escape
 from esdedup.model import iso
 from esdedup.stores import Record
 from esdedup.stories.diff import Span
-from esdedup.stories.explain import Explanation
+from esdedup.stories.explain import Explanation, list_measures
 
 _STYLE = """
 body { font: 16px/1.6 Georgia, serif; max-width: 54em; margin: 2em auto; padding: 0 1em;
@@ -43,7 +43,7 @@ def render_page(explanation: Explanation) -> str:
         _render_article("old", explanation.old),
         _render_article("new", explanation.new),
         "<h2>Measures</h2>",
-        _render_table(_list_measures(explanation)),
+        _render_table(list_measures(explanation)),
         *_render_numbers(explanation),
         *_render_runner_up(explanation),
         "<h2>Both texts, word by word</h2>",
@@ -65,21 +65,6 @@ def _render_article(name: str, record: Record) -> str:
     headline = _escape(document.title or document.text[:120] or document.id)
     details = f'<span class="meta">{about}<br>{_escape(document.id)}</span>'
     return f"<p><b>{headline}</b><br>{details}</p>"
-
-
-def _list_measures(explanation: Explanation) -> Iterable[tuple[str, str, str]]:
-    for keys in explanation.keys:
-        yield f"{keys.method} keys shared", f"{keys.shared} of {keys.of}", f"at least {keys.needed}"
-    evidence = explanation.evidence
-    limit = evidence.thresholds.get("min_overlap")
-    above = f"above {limit:g}" if limit is not None else ""
-    yield f"overlap ({evidence.measure})", f"{evidence.overlap:.3f}", above
-    yield "shared part of the old text", f"{evidence.of_old:.3f}", ""
-    yield "shared part of the new text", f"{evidence.of_new:.3f}", ""
-    for measured in explanation.measures:
-        yield measured.method, measured.says, ""
-    if explanation.names:
-        yield "names in both", ", ".join(explanation.names), ""
 
 
 def _render_table(rows: Iterable[tuple[str, ...]]) -> str:

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 from esdedup.alerts.sinks import (
     NdjsonSink,
     Notification,
-    notifications,
-    notifications_since,
+    make_notifications,
     open_sink,
+    replay_notifications,
 )
-from esdedup.alerts.webhook import Address, DeliveryFailed, Webhook
+from esdedup.alerts.webhook import Address, DeliveryFailed, Webhook, WebhookLimits
 from esdedup.cli import app
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import InputError
@@ -96,7 +96,7 @@ def test_each_is_posted_once_with_its_id(listening: Listening, tmp_path: Path) -
     )
     hook.write(LINES)
     done = hook.close()
-    assert (done.delivered, done.kept) == (5, 0)
+    assert (done.delivered, done.undelivered) == (5, 0)
     assert posted(listener) == [f"n{i}" for i in range(5)]
     path, headers, _ = listener.requests[0]
     assert path == "/hook?token=x"
@@ -124,7 +124,7 @@ def test_what_is_refused_is_kept_and_the_rest_goes_on(
     hook = Webhook(Address.parse(listener.url), tmp_path / "left")
     hook.write(LINES)
     done = hook.close()
-    assert (done.delivered, done.kept, done.refused) == (4, 1, 1)
+    assert (done.delivered, done.undelivered, done.refused) == (4, 1, 1)
     assert f"answered {status}" in done.reason
     assert json.loads((tmp_path / "left").read_text())["notification"] == "n1"
 
@@ -133,10 +133,12 @@ def test_an_address_that_is_away_blocks_nothing_and_gets_all_the_next_time(
     listening: Listening, tmp_path: Path
 ) -> None:
     nobody = Address.parse("http://127.0.0.1:1/hook?token=secret")
-    hook = Webhook(nobody, tmp_path / "left", waiting=2, give_up=0.3, longest_wait=0.1)
+    hook = Webhook(
+        nobody, tmp_path / "left", limits=WebhookLimits(waiting=2, give_up=0.3, longest_wait=0.1)
+    )
     hook.write(LINES)
     done = hook.close()
-    assert (done.delivered, done.kept) == (0, 5)
+    assert (done.delivered, done.undelivered) == (0, 5)
     assert "secret" not in done.reason
     listener = listening(lambda _: 200)
     hook = Webhook(Address.parse(listener.url), tmp_path / "left")
@@ -161,11 +163,13 @@ def test_the_end_of_a_run_does_not_wait_for_an_address_that_fails(
 
     for is_before in (True, False):  # closed before the first try, or in the pause after it
         file = tmp_path / f"left{is_before}"
-        hook = Webhook(nobody, file, post=post, give_up=7200, longest_end_failing=0.0)
+        hook = Webhook(
+            nobody, file, post=post, limits=WebhookLimits(give_up=7200, longest_end_failing=0.0)
+        )
         hook.write(LINES)
         assert is_before or tried.wait(PATIENCE)
         done = hook.close()
-        assert (done.delivered, done.kept, done.reason) == (0, 5, "away")
+        assert (done.delivered, done.undelivered, done.reason) == (0, 5, "away")
 
 
 def test_lines_with_half_a_surrogate_pair(tmp_path: Path) -> None:
@@ -196,15 +200,13 @@ def test_a_slow_address_does_not_hold_up_the_end(listening: Listening, tmp_path:
     hook = Webhook(
         Address.parse(listening(answer).url),
         tmp_path / "left",
-        waiting=3,
-        longest_wait=0.05,
-        longest_end=0.1,
+        limits=WebhookLimits(waiting=3, longest_wait=0.05, longest_end=0.1),
     )
     hook.write([{"notification": f"n{i}"} for i in range(50)])
     done = hook.close()
     hold.set()
-    assert done.delivered + done.kept == 50
-    assert len((tmp_path / "left").read_text().splitlines()) == done.kept > 0
+    assert done.delivered + done.undelivered == 50
+    assert len((tmp_path / "left").read_text().splitlines()) == done.undelivered > 0
 
 
 @pytest.mark.parametrize("name", ["ftp://example.org/x", "http://", "http://x:y:z/"])
@@ -247,14 +249,14 @@ def test_new_stories_and_updates_are_told_and_copies_are_not(deduplicator: Dedup
 
     documents = [Document.from_json(raw) for raw in stories()]
     outcomes = list(deduplicator.add_many(documents))
-    told = [n.to_json() for n in notifications(outcomes, deduplicator.store)]
+    told = [n.to_json() for n in make_notifications(outcomes, deduplicator.store)]
     assert [(n["kind"], n["id"]) for n in told] == [("story", "a"), ("update", "update")]
     assert told[1]["updates"] == "a"
     assert told[1]["numbers"][0][:2] == ["12", "17"]
     again = list(deduplicator.add_many(documents))
-    assert notifications(again, deduplicator.store) == []
+    assert make_notifications(again, deduplicator.store) == []
     since = datetime.now(UTC) - timedelta(hours=1)
-    replayed = [n.id for found in notifications_since(deduplicator.store, since) for n in found]
+    replayed = [n.id for found in replay_notifications(deduplicator.store, since) for n in found]
     assert replayed == [n["notification"] for n in told]
 
 

@@ -77,7 +77,10 @@ def test_pages_share_a_story_where_the_labels_do(indexed: dict[str, Record]) -> 
     assert sorted(map(sorted, found.values())) == sorted(map(sorted, wanted.values()))
 
 
-def test_the_demo_shows_stories_copies_updates_failures_and_a_search() -> None:
+def test_the_demo_shows_stories_copies_updates_failures_and_a_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.argv", ["esdedup"])  # else the path of pytest, however long
     result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from esdedup.alerts.webhook import Address, Webhook
-from esdedup.cli import app
+from esdedup.alerts.webhook import Address, Webhook, WebhookLimits
 from esdedup.errors import EsdedupError, InputError, StoreError
 from esdedup.service.config import ServiceConfig
 from esdedup.service.keys import read_keys
@@ -20,7 +16,7 @@ from esdedup.stores import open_store
 from esdedup.stores.cluster.connection import Target
 from tests.servers import Server
 from tests.support.backends import new_index
-from tests.support.commands import ARTICLES, Cli, ndjson
+from tests.support.commands import ARTICLES, Cli, ndjson, store_commands
 
 # Whatever stands between them, neither part may be shown.
 PARTS = ("xyzzy", "plugh")
@@ -28,26 +24,6 @@ NOBODY = "elasticsearch+http://127.0.0.1:9/news"
 # What no header can carry, or what takes an address apart.
 MARKS = ["\n", "\r\n", "\0", "\x7f", "\x85", "ş", "℀", "\udcff", " ", "\t"]
 UNSENDABLE = [mark for mark in MARKS if mark not in ("ş", "℀", " ")]
-
-
-def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every command that opens a store, with something for what it must be given."""
-    group = group or typer.main.get_command(app)
-    for name, command in group.commands.items():
-        if hasattr(command, "commands"):
-            yield from commands(command, (*path, name))
-            if not any(p.name == "store" for p in command.params):
-                continue  # but `events` is a command, and has one
-        needed = [p for p in command.params if p.required]
-        given = [part for p in needed for part in _given(p)]
-        if any(p.name == "store" for p in command.params):
-            yield (*path, name, *given)
-
-
-def _given(parameter: Any) -> list[str]:
-    values = {"older_than": "1d", "keep": "earliest", "paths": "-", "path": "-", "file": "-"}
-    value = values.get(parameter.name, "some")
-    return [*(o for o in parameter.opts if o.startswith("--")), value]
 
 
 Wrong = tuple[str, dict[str, str]]
@@ -72,16 +48,16 @@ MORE: list[Wrong] = [
 ]
 
 
-@pytest.mark.parametrize("command", list(commands()), ids="-".join)
+@pytest.mark.parametrize("command", list(store_commands()), ids="-".join)
 def test_no_command_shows_them(
     cli: Cli, command: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     cli.environment["ES_OPENING_SECONDS"] = "0"
-    for store, environment in (*WRONG, *(MORE if command == ("stats",) else ())):
+    for store, environment in (*WRONG, *(MORE if command[0] == "stats" else ())):
         with caplog.at_level(logging.DEBUG):
-            result = cli(*command, "--store", store, **environment)
+            result = cli(*command, store, **environment)
         # `templates show` asks no cluster, and `doctor` tells of all that it finds.
-        own = {("templates", "show"): 0, ("doctor",): 1}.get(command)
+        own = {("templates", "show"): 0, ("doctor",): 1}.get(command[:-1])
         assert result.exit_code in (2, 4, own), result.output
         assert isinstance(result.exception, SystemExit | None), result.exception
         shown = "".join(traceback.format_exception(result.exception))
@@ -100,18 +76,23 @@ def test_no_command_that_succeeds_shows_them(
     texts = cli.file("news.ndjson", ndjson(*ARTICLES))
     shown = ""
     for command in (
-        ("doctor",),
-        ("index", texts),
-        ("index", texts, "--json"),
+        ("doctor", "--store"),
+        ("index", texts, "--store"),
+        ("index", texts, "--json", "--store"),
         *(
             c
-            for c in commands()
+            for c in store_commands()
             if c[0] not in ("serve", "delete", "eval", "expire", "index", "sweep")
         ),
-        *(("show", "first"), ("explain", "copy"), ("story", "first"), ("doctor",)),
-        *(("sweep", "--since", "1h"), ("delete", "first", "nobody"), ("eval", "gold")),
+        ("show", "first", "--store"),
+        ("explain", "copy", "--store"),
+        ("story", "first", "--store"),
+        ("doctor", "--store"),
+        ("sweep", "--since", "1h", "--store"),
+        ("delete", "first", "nobody", "--store"),
+        ("eval", "gold", "--store"),
     ):
-        result = cli(*command, "--store", store)
+        result = cli(*command, store)
         assert isinstance(result.exception, SystemExit | None), (command, result.exception)
         shown += result.output + result.stderr
     assert f"read into elasticsearch+http://{place}" in shown
@@ -154,7 +135,7 @@ def test_addresses_that_cannot_be_asked(address: str) -> None:
 def test_a_webhook_that_does_not_answer_is_told_by_its_host(tmp_path: Path) -> None:
     address = Address.parse("http://me:xyzzyplugh@127.0.0.1:9/xyzzyplugh?token=xyzzyplugh")
     _assert_hidden(repr(address))
-    hook = Webhook(address, tmp_path / "left", give_up=0.0)
+    hook = Webhook(address, tmp_path / "left", limits=WebhookLimits(give_up=0.0))
     hook.write([{"notification": "n1"}])
     done = hook.close()
     assert "http://127.0.0.1:9 does not answer" in done.reason

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from esdedup.evaluation.detectors import Ours
-from esdedup.evaluation.online import LABELS
+from esdedup.evaluation.online import Labels
 from esdedup.evaluation.sets import load
-from esdedup.evaluation.suite import PROTOCOLS, EvaluationPlan, evaluate
+from esdedup.evaluation.suite import EvaluationPlan, Protocol, evaluate
 from esdedup.evaluation.tuning import digest_of_set
 from esdedup.settings import Settings
 from tests.support.data import FOLDER
@@ -42,8 +42,8 @@ class Entry:
     metric: Metric
     value: float
     digest: str
-    protocol: str = "online"
-    labels: str = "copies"
+    protocol: Protocol = "online"
+    labels: Labels = "copies"
     seeds: int = 1
 
     @property
@@ -71,9 +71,7 @@ class Entry:
     def reach(self) -> dict[str, Any]:
         settings = Settings.load(preset=self.preset, environment={})
         gold = load(self.folder, settings)
-        plan = EvaluationPlan(
-            protocol=PROTOCOLS[self.protocol], seeds=self.seeds, labels=LABELS[self.labels]
-        )
+        plan = EvaluationPlan(protocol=self.protocol, seeds=self.seeds, labels=self.labels)
         return evaluate(gold, Ours(settings, self.preset), plan).row
 
     @classmethod

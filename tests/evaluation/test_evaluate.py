@@ -20,7 +20,7 @@ from esdedup.errors import InputError
 from esdedup.evaluation.baselines import BASELINES, simhash_rows
 from esdedup.evaluation.detectors import Ours
 from esdedup.evaluation.measures import Score
-from esdedup.evaluation.online import arrival, run_online
+from esdedup.evaluation.online import order_ids, run_online
 from esdedup.evaluation.pairs import PairRun, run_pairs
 from esdedup.evaluation.sets import GoldSet, Pair, load
 from esdedup.methods import simhash
@@ -65,7 +65,7 @@ def test_precision_recall_f1() -> None:
 
 
 def test_original_first_is_random_but_for_the_originals() -> None:
-    orders = [arrival(gold(), "original-first", seed) for seed in range(20)]
+    orders = [order_ids(gold(), "original-first", seed) for seed in range(20)]
     assert len({tuple(order) for order in orders}) > 5
     for order in orders:
         assert sorted(order) == sorted(gold().cluster)
@@ -122,7 +122,7 @@ def test_order_of_time(tmp_path: Path) -> None:
     lines = [json.dumps({"id": i, "text": STORM, "published": p}) + "\n" for i, p in rows]
     (tmp_path / "docs.jsonl").write_text("".join(lines))
     (tmp_path / "clusters.csv").write_text("id,cluster\ns1,a\ns2,a\nb1,b\nb2,b\n")
-    assert arrival(load(tmp_path, Settings()), "time", 0) == ["s2", "s1", "b2", "b1"]
+    assert order_ids(load(tmp_path, Settings()), "time", 0) == ["s2", "s1", "b2", "b1"]
 
 
 def test_where_clusters_are_events_every_link_is_wrong() -> None:

@@ -19,12 +19,12 @@ from esdedup.evaluation.measures import (
     kappa,
     pairs_of_clusters,
     purity,
-    summary,
+    summarise,
 )
 from esdedup.evaluation.significance import (
-    at_disagreement,
+    chi_squared_test,
     f1_interval,
-    matched_pairs,
+    paired_t_test,
     share_interval,
 )
 
@@ -43,7 +43,7 @@ MISSES_OF_TWEEZER = (
 
 def test_paper_004_matched_pair_t_test_of_table_6_2() -> None:
     """One-sided over 30 test sets: t 6.695, p 1.21e-7 (Table 6.10)."""
-    found = matched_pairs(MISSES_OF_IMATCH, MISSES_OF_TWEEZER)
+    found = paired_t_test(MISSES_OF_IMATCH, MISSES_OF_TWEEZER)
     assert found.n == 30
     assert found.statistic == pytest.approx(6.695, abs=0.0005)
     assert found.p == pytest.approx(1.21e-7, rel=0.005)
@@ -82,21 +82,21 @@ def test_matthews_correlation() -> None:
 
 
 def test_t_test_without_any_difference() -> None:
-    assert matched_pairs([1.0, 2.0], [1.0, 2.0]).p == 1
-    assert matched_pairs([2.0, 3.0], [1.0, 2.0]).p == 0
-    assert matched_pairs([1.0, 2.0], [2.0, 3.0]).p == 1
-    assert matched_pairs([1.0], [0.0]).p == 1
+    assert paired_t_test([1.0, 2.0], [1.0, 2.0]).p == 1
+    assert paired_t_test([2.0, 3.0], [1.0, 2.0]).p == 0
+    assert paired_t_test([1.0, 2.0], [2.0, 3.0]).p == 1
+    assert paired_t_test([1.0], [0.0]).p == 1
 
 
 def test_chi_squared_at_disagreement() -> None:
     """30 right for one alone, 10 for the other alone: (30 - 20)^2 / 20 twice."""
     one = [True] * 30 + [False] * 10 + [True] * 50
     other = [False] * 30 + [True] * 10 + [True] * 50
-    found = at_disagreement(one, other)
+    found = chi_squared_test(one, other)
     assert found.n == 40
     assert found.statistic == pytest.approx(10.0)
     assert found.p == pytest.approx(math.erfc(math.sqrt(10 / 2)))
-    assert at_disagreement([True], [True]).p == 1
+    assert chi_squared_test([True], [True]).p == 1
 
 
 GROUPINGS = st.integers(1, 12).flatmap(
@@ -191,6 +191,6 @@ def test_wilson_interval_of_a_share() -> None:
 
 
 def test_several_runs_in_one_object() -> None:
-    row = summary([Score(8, 2, 1, 0), Score(10, 0, 1, 0)])
+    row = summarise([Score(8, 2, 1, 0), Score(10, 0, 1, 0)])
     assert (row["tp"], row["precision"], row["runs"]) == (9, 0.9, 2)
     assert row["f1_spread"] == pytest.approx(math.sqrt(2) * (1 - 8 / 9) / 2, abs=1e-4)

@@ -18,7 +18,7 @@ from esdedup.errors import InputError
 from esdedup.ingest.readers import canonical_url, content_id, read
 from esdedup.ingest.readers.dates import parse_date
 from esdedup.ingest.readers.encodings import decode
-from esdedup.ingest.readers.records import language
+from esdedup.ingest.readers.records import parse_language
 from esdedup.model import Document, iso
 from tests.ingest.reading import (
     PAGE,
@@ -334,4 +334,4 @@ def test_times_do_not_depend_on_the_machine(zone: str, monkeypatch: pytest.Monke
     [("tr", "tr"), ("en_GB.UTF-8", "en"), ("eng", "en"), ("Klingon!", None), ("", None)],
 )
 def test_language(value: str, code: str | None) -> None:
-    assert language(value) == code
+    assert parse_language(value) == code

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -36,7 +35,7 @@ from tests.maintenance.foreign_index import (
     ids,
     run,
 )
-from tests.support.waiting import PATIENCE, wait_until
+from tests.support.waiting import PATIENCE, wait_for_next_time, wait_until
 
 
 def test_parts_hold_every_id_once() -> None:
@@ -295,7 +294,7 @@ class TestBackfill:
         newsroom.fill(documents)
         newsroom.backfill()
         first = newsroom.sources()
-        time.sleep(0.01)
+        wait_for_next_time()
         result = newsroom.backfill(BackfillPlan(restart=True))
         assert result["documents"] == 40
         assert newsroom.groups() == expected_groups(documents)

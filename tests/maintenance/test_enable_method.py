@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.errors import SettingsError, SettingsMismatch, StoreError
+from esdedup.maintenance.backfill import BackfillPlan
 from esdedup.maintenance.enable_method import MethodEnabling, with_method
 from esdedup.model import Document
 from esdedup.settings import Settings
@@ -81,11 +83,12 @@ def keys(records: dict[str, Record]) -> dict[str, Any]:
     return {id_: (r.signature.keys, r.signature.query_seed) for id_, r in records.items()}
 
 
+@contextmanager
 def switching(
     url: str, settings: Settings = ADDED, method: str = "lengths", *, restart: bool = False
-) -> MethodEnabling:
-    opened = open_store(url)
-    return MethodEnabling(Deduplicator(opened), method, settings, restart=restart)
+) -> Iterator[MethodEnabling]:
+    with Deduplicator(open_store(url)) as deduplicator:
+        yield MethodEnabling(deduplicator, method, settings, BackfillPlan(restart=restart))
 
 
 def switch_on(url: str, settings: Settings = ADDED, method: str = "lengths", **given: bool) -> Any:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from esdedup.cli import app
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.maintenance.rethreshold import changes, rethreshold
+from esdedup.maintenance.rethreshold import find_changes, rethreshold
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.stores import open_store
@@ -63,13 +63,13 @@ def test_as_if_the_store_had_been_made_so(
     filled(fresh, after, seed)
     was = links(changed)
     store = open_store(changed, after, mode="read")
-    planned = {c.decision.id: c.decision.link for c in changes(store)}
+    planned = {c.decision.id: c.decision.link for c in find_changes(store)}
     store.close()
     assert links(changed) == was  # a dry run writes nothing
     store = open_store(changed, after)
     done = rethreshold(store)
     assert store.maintenance.find_problems() == []
-    assert changes(store) == []
+    assert find_changes(store) == []
     store.close()
     assert {c.decision.id: c.decision.link for c in done} == planned
     assert links(changed) == links(fresh)

@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
+from typer.models import OptionInfo
 
 from esdedup.cli import searching
 from esdedup.cli.folding import fold as fold_command
@@ -26,7 +27,8 @@ from esdedup.service.schemas import FoldIn, SearchIn, SearchLink
 
 
 def default_of(function: Any, name: str) -> Any:
-    return inspect.signature(function).parameters[name].default
+    default = inspect.signature(function).parameters[name].default
+    return default.default if isinstance(default, OptionInfo) else default
 
 
 @pytest.mark.parametrize("asked", [SearchIn(), SearchLink(), SearchOptions()])

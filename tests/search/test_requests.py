@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from esdedup.cli.search_options import read_source_ranking
 from esdedup.errors import NotCollapsible, QueryError
-from esdedup.model.queries import Query, SearchOptions, read_ranking
+from esdedup.model.queries import Query, SearchOptions
 from esdedup.stores.cluster.merging import merge_hits
 from esdedup.stores.cluster.requests import folding as requests
 
@@ -206,8 +208,8 @@ def test_two_ranked_lists_become_one() -> None:
     ]  # fmt: skip
 
 
-def test_a_ranking_of_sources() -> None:
-    assert read_ranking(["Wire  # the agency", "", "# none", "Herald", "Wire"]) == (
-        "Wire",
-        "Herald",
-    )
+def test_a_ranking_of_sources(tmp_path: Path) -> None:
+    file = tmp_path / "sources.txt"
+    file.write_text("Wire  # the agency\n\n# none\nHerald\nWire\n", "utf-8")
+    assert read_source_ranking(file) == ("Wire", "Herald")
+    assert read_source_ranking(None) == ()

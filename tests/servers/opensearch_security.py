@@ -29,7 +29,7 @@ from .distribution import (
     locked,
     unpacked,
 )
-from .server import Server, _opener, started
+from .server import START_SECONDS, Server, _opener, started
 from .starting import _common_settings, free_ports
 
 VERSION = "3.4.0"
@@ -60,7 +60,7 @@ COLLECTIONS = Artifact(
 
 
 @contextlib.contextmanager
-def start_secured(timeout: float = 240.0) -> Iterator[Server]:
+def start_secured(timeout: float = START_SECONDS) -> Iterator[Server]:
     """One node with TLS, whose superuser is `admin`; nobody else is known to it."""
     java = find_java()
     home = _with_plugin(java)

@@ -251,7 +251,9 @@ def test_without_keys_it_does_not_listen_elsewhere(
     cli: Cli, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[object] = []
-    monkeypatch.setattr("esdedup.cli.serve._run", lambda *arguments: started.append(arguments))
+    monkeypatch.setattr(
+        "esdedup.service.server.listen", lambda *arguments: started.append(arguments)
+    )
     done = cli("serve", "--host", host)
     assert done.exit_code == 2
     assert "keys" in done.stderr

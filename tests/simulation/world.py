@@ -148,7 +148,7 @@ class World:
             return
         record = record_from(stored.id, stored.source, None)
         decision, link = record.decision, record.decision.link
-        text, digest = record.document.text, record.signature.exact
+        text, digest = record.document.text, record.signature.digest
         if self._digests.setdefault(text, digest) != digest or (
             self._texts.setdefault(digest, text) != text
         ):

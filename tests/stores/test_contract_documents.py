@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +12,7 @@ from esdedup.model import Decision, Document, Evidence, Failure, Link, Signature
 from esdedup.search.searcher import Searcher
 from esdedup.stores import Record, Store
 from tests.stores.contract import FORMAT, found, probe, put, record, sketch_keys, update
+from tests.support.waiting import wait_for_next_time
 
 
 def test_a_record_comes_back_as_it_went_in(store: Store) -> None:
@@ -144,8 +144,7 @@ def test_linking_what_was_replaced_or_deleted_conflicts(store: Store) -> None:
 
 def test_what_changed_since_a_moment(store: Store) -> None:
     put(store, record("a", 1), record("b", 2))
-    time.sleep(0.01)  # clocks of stores count milliseconds
-    moment = datetime.now(UTC)
+    moment = wait_for_next_time()
     assert store.documents.changed_ids(moment) == set()
     put(store, record("c", 3))
     store.documents.relink([(store.documents.get(["b"])["b"], record("b", of="a").decision)])

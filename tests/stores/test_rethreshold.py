@@ -8,7 +8,7 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.ingest import sign as signing
-from esdedup.maintenance.rethreshold import changes, rethreshold
+from esdedup.maintenance.rethreshold import find_changes, rethreshold
 from esdedup.model import Document
 from esdedup.settings import Settings
 from tests.support.backends import Backend
@@ -35,10 +35,10 @@ def test_as_if_made_so_and_back(backend: Backend, monkeypatch: pytest.MonkeyPatc
         list(deduplicator.add_many(articles()))
     monkeypatch.setattr(signing, "sign_many", None)  # whoever signs again fails
     strict = backend.open(replace(LOOSE, min_overlap=0.95))
-    planned = changes(strict)
+    planned = find_changes(strict)
     assert {c.decision.id: c.decision.role for c in planned} == {"b": "original", "c": "original"}
     assert len(rethreshold(strict)) == 2
-    assert changes(strict) == []
+    assert find_changes(strict) == []
     assert strict.maintenance.find_problems() == []
     assert backend.open(mode="read").settings.min_overlap == 0.95
     loose = backend.open(LOOSE)

@@ -20,13 +20,12 @@ from esdedup.model import Document
 from esdedup.search.searcher import Searcher
 from esdedup.stores.cluster.store import ClusterStore
 from esdedup.stores.cluster.versions import NAMES, OLDEST
-from tests.cli.test_secrets import commands
 from tests.gateway.running import running
 from tests.servers import DEFAULT_VERSIONS, Proxy, Server, ServerError, distribution, start
 from tests.servers.distribution import JAVA, SUPPORTED, TOO_OLD, Product
 from tests.soak import of_one_writer
 from tests.stores.test_faults import stream
-from tests.support.commands import Cli, ndjson
+from tests.support.commands import Cli, ndjson, store_commands
 from tests.support.installed import Installed
 
 ROOT = Path(__file__).parents[2]
@@ -261,23 +260,39 @@ def test_elasticsearch_8_with_its_own_client(server: Server, tmp_path: Path) -> 
 
 
 @pytest.mark.servers
-def test_an_older_server_is_refused(old_server: Server, cli: Cli) -> None:
+def test_an_older_server_is_refused(
+    old_server: Server, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By every command that opens a store, by the gateway, and by one that runs already."""
     server = old_server
     file = cli.file("a", ndjson({"id": "a", "text": "one"}))
     (cli.folder / "gold").mkdir()
     cli.file("gold/docs.jsonl", ndjson({"id": "a", "text": "one"}, {"id": "b", "text": "two"}))
     cli.file("gold/clusters.csv", "id,cluster\na,1\nb,1\n")
-    # What makes these open their store; all others do so with what `commands` gives them.
+    # What makes these open their store; all others do so with what `store_commands` gives them.
     given = {"search": ["flood"], "copies": [file], "eval": [str(cli.folder / "gold")]}
+    every_way = [(c[0], *given[c[0]], c[-1]) if c[0] in given else c for c in store_commands()]
+    other_ways = [
+        ("events", "--watch", "--once", "--store"),
+        ("copies", file, "--watch", "--once", "--store"),
+        ("backfill", "--dry-run", "--store"),
+        ("backfill", "--only", "lengths", "--store"),
+        ("rethreshold", "--apply", "--store"),
+        ("doctor", "--fix", "--store"),
+        ("serve", "--read-only", "--store"),
+        ("templates", "install", "--mapping-only", "--store"),
+        ("fold", file, "--stream", "--known"),
+    ]
     told = f"is {NAMES[server.product]} {server.version}; esdedup works with Elasticsearch 8.19"
     # A doctor says so among what else it finds, and `templates show` asks no cluster.
     codes = {("doctor",): 1, ("templates", "show"): 0}
-    for store in (server.url, f"{server.product}+{server.url}"):
-        for command in commands():
-            words = [command[0], *given[command[0]]] if command[0] in given else command
-            result = cli(*words, "--store", f"{store}/own-old")
-            code = codes.get(command, 4)
+    for scheme in ("", f"{server.product}+"):
+        store, folder = f"{scheme}{server.url}", cli.folder / f"work-{scheme}"
+        folder.mkdir()
+        monkeypatch.chdir(folder)  # a watch writes its checkpoint there
+        for words in (*every_way, *other_ways):
+            result = cli(*words, f"{store}/own-old")
+            code = codes.get(words[:-1], 4)
             assert (result.exit_code, told in result.output) == (code, code != 0), (
                 words,
                 result.output,

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from esdedup.cli import app
@@ -35,6 +37,25 @@ ARTICLES = [
 
 def ndjson(*articles: dict[str, Any]) -> str:
     return "".join(json.dumps(a) + "\n" for a in articles)
+
+
+def store_commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command that opens a store, with something for what it must be given. The last word is
+    the option that names the store."""
+    group = group or typer.main.get_command(app)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from store_commands(command, (*path, name))
+        given = [part for p in command.params if p.required for part in _value_for(p)]
+        for option in command.params:
+            if option.name in ("store", "known"):
+                yield (*path, name, *given, option.opts[0])
+
+
+def _value_for(parameter: Any) -> list[str]:
+    values = {"older_than": "1d", "keep": "earliest", "paths": "-", "path": "-", "file": "-"}
+    value = values.get(parameter.name, "some")
+    return [*(o for o in parameter.opts if o.startswith("--")), value]
 
 
 class Cli:

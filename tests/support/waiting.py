@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
 T = TypeVar("T")
 # Seconds. Nothing takes so long on any machine: after that, the condition will not come true.
 PATIENCE = 300.0
+
+
+def wait_for_next_time() -> datetime:
+    """Wait until the clock of a store, which counts milliseconds, shows another time; return it."""
+    soon = datetime.now(UTC) + timedelta(milliseconds=1)
+    wait_until(lambda: datetime.now(UTC) > soon)
+    return datetime.now(UTC)
 
 
 def is_still(number: Callable[[], float]) -> bool:

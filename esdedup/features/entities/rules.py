@@ -380,8 +380,10 @@ def _resolve_kinds(pieces: _Pieces, words: Words) -> Spans:
         found = np.searchsorted(keys, wanted)
         is_resolved = (keys[found] == wanted) & (sources[found] < unsure)
         kinds[unsure[is_resolved]] = kinds[sources[found[is_resolved]]]
-    kept = np.flatnonzero(kinds >= 0)
-    return Spans(pieces.texts[kept], pieces.starts[kept], pieces.ends[kept], kinds[kept])
+    selected = np.flatnonzero(kinds >= 0)
+    return Spans(
+        pieces.texts[selected], pieces.starts[selected], pieces.ends[selected], kinds[selected]
+    )
 
 
 def _collect_mentions(
@@ -401,8 +403,8 @@ def _collect_mentions(
     keys = _hash_in_text(words, np.concatenate(places), pieces.texts[by])
     is_wanted = np.zeros(1 << 16, bool)
     is_wanted[wanted >> _HIGH] = True
-    kept = np.flatnonzero(is_wanted[keys >> _HIGH])
-    keys, by = keys[kept], by[kept]
+    selected = np.flatnonzero(is_wanted[keys >> _HIGH])
+    keys, by = keys[selected], by[selected]
     order = np.lexsort((by, keys))
     return np.append(keys[order], _NO_NAME), np.append(by[order], len(pieces.kinds))
 

@@ -38,9 +38,9 @@ def recognise_many(words: Words, texts: Sequence[str], model: str) -> Spans:
     for number, doc in enumerate(documents):
         origin = int(words.tokens.first[number])
         low, high = (int(place) for place in words.first[number : number + 2])
-        kept = (words.places[low:high] - origin).tolist()
+        places = (words.places[low:high] - origin).tolist()
         for first, last, kind in _spans(locate_words(joined[number]), doc):
-            start, end = low + bisect_left(kept, first), low + bisect_right(kept, last)
+            start, end = low + bisect_left(places, first), low + bisect_right(places, last)
             if start < end:
                 found.append((number, start, end, KINDS.index(kind)))
     table = np.array(found, np.int64).reshape(len(found), 4)

@@ -2,7 +2,7 @@
 
 They are the words that all methods share (text/tokens.py), with what folding takes away: which
 begin with a capital, and what stands between them. Of words with an apostrophe between them one
-is kept: Ankara'nın is Ankara, l'État is État.
+is left: Ankara'nın is Ankara, l'État is État.
 """
 
 from __future__ import annotations
@@ -98,28 +98,28 @@ def read(
     near = _near_capitals(kinds, joined)
     flags[near] = flags_of(tokens, lexicons, near)
     heads, lasts = _find_joined_rows(flags, joined)
-    is_kept = np.ones(len(kinds), bool)
-    is_kept[joined] = is_kept[joined - 1] = False
-    is_kept[heads] = True
+    is_selected = np.ones(len(kinds), bool)
+    is_selected[joined] = is_selected[joined - 1] = False
+    is_selected[heads] = True
     for start, end in _headings(tokens, bodies):
-        is_kept[start:end] = False
-    kept = np.flatnonzero(is_kept)
-    first = np.searchsorted(kept, tokens.first)
+        is_selected[start:end] = False
+    selected = np.flatnonzero(is_selected)
+    first = np.searchsorted(selected, tokens.first)
     marks[heads] = marks[lasts]
-    behind = marks[kept]
-    suffix = np.zeros(len(kept), np.int64)
-    suffixed = heads[(heads < lasts) & is_kept[heads]]
-    suffix[np.searchsorted(kept, suffixed)] = flags[suffixed + 1] | SUFFIXED
+    behind = marks[selected]
+    suffix = np.zeros(len(selected), np.int64)
+    suffixed = heads[(heads < lasts) & is_selected[heads]]
+    suffix[np.searchsorted(selected, suffixed)] = flags[suffixed + 1] | SUFFIXED
     ends = first[1:]
     behind[ends[ends > first[:-1]] - 1] = STOP
     return Words(
         tokens=tokens,
-        places=kept,
+        places=selected,
         first=first,
-        hashes=tokens.hashes[kept],
-        flags=flags[kept],
+        hashes=tokens.hashes[selected],
+        flags=flags[selected],
         suffix=suffix,
-        kinds=kinds[kept],
+        kinds=kinds[selected],
         behind=behind,
         written=written,
     )
@@ -127,7 +127,7 @@ def read(
 
 def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
     """The words that rules look at: those with a capital and beside one, and what stands in or
-    beside a row of words joined by apostrophes, of which one is kept."""
+    beside a row of words joined by apostrophes, of which one is selected."""
     begun = kinds == CAPITAL
     begun[joined] = True
     near = begun.copy()
@@ -137,7 +137,7 @@ def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
 
 
 def _find_joined_rows(flags: Flags, joined: Places) -> tuple[Places, Places]:
-    """Of each row of words joined by apostrophes the one that is kept, and the row's last."""
+    """Of each row of words joined by apostrophes the one that is selected, and the row's last."""
     goes_on = np.diff(joined) == 1
     heads = joined[np.concatenate([joined[:1] >= 0, ~goes_on])] - 1
     heads += flags[heads] & ELIDED != 0

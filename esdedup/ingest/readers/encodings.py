@@ -1,4 +1,4 @@
-"""Bytes to text, for pages and files that name their encoding wrongly or not at all."""
+"""Decodes pages and files that declare their encoding wrongly or not at all."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def looks_binary(data: bytes) -> bool:
 def decode(data: bytes, *, declared: tuple[str, ...] = (), lang: str | None = None) -> str:
     """The text of `data`; never fails, and replaces only what no encoding explains.
 
-    In this order: byte order mark; UTF-8 if it fits (a text of another encoding practically never
-    does); what is declared; UTF-8 with a few broken letters; what the language was written in;
-    what the letters say.
+    It tries, in this order: the byte order mark; UTF-8 (a text of another encoding practically
+    never decodes as such); the declared encodings; UTF-8 with a few broken letters; the usual
+    encodings of the language; a guess from the letters.
     """
     if (marked := bom_encoding(data)) is not None:
         return data.decode(marked, "replace")
@@ -121,7 +121,7 @@ def decode(data: bytes, *, declared: tuple[str, ...] = (), lang: str | None = No
 
 
 def likely_encoding(data: bytes) -> str:
-    """What the letters say about a text that is not UTF-8."""
+    """Guess the encoding of a text that is not UTF-8 from its letters."""
     from charset_normalizer import from_bytes
 
     # Only lines with non-ASCII letters, without tags: the others carry no information.

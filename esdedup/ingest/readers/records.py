@@ -1,4 +1,4 @@
-"""One record of a file, whatever its field names, to a `Document` or a `Failure`."""
+"""Turns one record of a file, whatever its field names, into a `Document` or a `Failure`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 # Parameters that identify a campaign or a click, not another article.
 _TRACKING = re.compile(r"(utm_.*|(fb|g|d|y|ms)clid|igshid|mc_[ce]id)(=|$)", re.IGNORECASE)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-# What no text should carry: null bytes, and halves of surrogate pairs, which cannot be encoded.
+# Removed from texts: null bytes, and halves of surrogate pairs, which cannot be encoded.
 _UNUSABLE = re.compile("[\x00\ud800-\udfff]")
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})(?:[-_.].*)?$")
 # ISO 639-2 codes seen in feeds for the languages most news is written in.
@@ -67,7 +67,7 @@ class FieldMap:
                     return value
         return None
 
-    def without_article(self, columns: list[str]) -> str | None:
+    def explain_missing_text(self, columns: list[str]) -> str | None:
         """Why a table cannot be read if no column holds the text; None if one does."""
         wanted = (*self.names("text"), *self.names("html"))
         if any(name in columns or name.split(".")[0] in columns for name in wanted):
@@ -167,7 +167,7 @@ def content_id(*, title: str = "", text: str = "", html: bytes | None = None) ->
     return "content:" + hashlib.sha256(content).hexdigest()[:24]
 
 
-def language(value: str) -> str | None:
+def parse_language(value: str) -> str | None:
     """`en-US`, `en_GB.UTF-8`, `eng` -> `en`; None for what is no language code."""
     found = _LANGUAGE.match(value.strip())
     if found is None:
@@ -211,7 +211,7 @@ _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "url": _parse_text,
     "title": _parse_text,
     "source": _parse_text,
-    "lang": lambda value: language(value) if isinstance(value, str) else None,
+    "lang": lambda value: parse_language(value) if isinstance(value, str) else None,
     "published": parse_date,
 }
 

@@ -1,4 +1,4 @@
-"""Streams: input is read piece by piece, decompressed and cut into lines, never all at once."""
+"""Reads input piece by piece, decompresses it and cuts it into lines; never all at once."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def read_csv(source: Source, fields: FieldMap, delimiter: str | None = None) -> 
     delimiter = delimiter or max(",;\t|", key=header_line.count)
     rows = csv.reader(chain([header_line], texts), delimiter=delimiter)
     header = [name.strip() for name in next(rows, [])]
-    if (reason := fields.without_article(header)) is not None:
+    if (reason := fields.explain_missing_text(header)) is not None:
         yield record_failure(source.name, reason)
         return
     while True:
@@ -91,7 +91,7 @@ def read_parquet(source: Source, fields: FieldMap) -> Items:
     try:
         with _seekable(source.stream) as stream:
             table = pq.ParquetFile(stream)
-            if (reason := fields.without_article(table.schema_arrow.names)) is not None:
+            if (reason := fields.explain_missing_text(table.schema_arrow.names)) is not None:
                 yield record_failure(source.name, reason)
                 return
             for batch in table.iter_batches(batch_size=256):
