@@ -79,15 +79,6 @@ class Tokens:
         code_points = self.codes[start : start + self.lengths[place]]
         return code_points.tobytes().decode("utf-32-le", "surrogatepass")
 
-    def words(self, places: NDArray[np.int64]) -> list[str]:
-        """The words at several places, in a third of the time that single calls take."""
-        starts = self.starts[places]
-        ends = starts + self.lengths[places]
-        return [
-            self.codes[start:end].tobytes().decode("utf-32-le", "surrogatepass")
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-
     def shingles(self, words: int) -> Hashes:
         """Polynomial over the characters of each run of `words` words joined by one space.
 
