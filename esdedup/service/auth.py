@@ -105,7 +105,7 @@ class ReadRoute(OpenRoute):
             if self.body_field is not None or self.media_type != _JSON:
                 _check_media_type(request, self.media_type)
             if self.needed != "read":
-                service.require_writer()
+                service.check_writable()
                 self._refuse_if_full(service, request)
             return await handler(_Request(request.scope, request.receive))
 

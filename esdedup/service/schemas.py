@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from esdedup.ingest.readers.records import FieldMap, record_failure, to_document
 from esdedup.matching.constraints import Kind
+from esdedup.model import Document, Failure
 from esdedup.model.queries import (
     DEFAULT_BY,
     DEFAULT_COUNT,
@@ -48,6 +50,15 @@ class Article(BaseModel):
 
     def record(self) -> dict[str, Any]:
         return self.model_dump(exclude_unset=True)
+
+
+def read_document(record: Any, where: str) -> Document | Failure:
+    """An article as `esdedup index` reads it, under the usual names of its fields."""
+    if not isinstance(record, dict):
+        return record_failure(
+            where, "is no object; an article is a JSON object with `text` or `html`"
+        )
+    return to_document(record, where, FieldMap())
 
 
 class _Search(_In):
