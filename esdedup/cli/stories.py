@@ -208,7 +208,7 @@ def events(
     set_: SetOwn = None,
     json_: AsJson = False,
 ) -> None:
-    """Show breaking events: many stories about one thing within a few hours."""
+    """Show breaking events: many reports of one thing within a few hours."""
     if ctx.invoked_subcommand is not None:
         return
     if watch:
@@ -276,6 +276,7 @@ def _print_event(out: Screen, report: Report) -> None:
         f"{count(len(event.sources), 'source')}"
     )
     out.print(join("    ", _size(event), "  detected ", date_text(datetime_of(event.detected))))
+    out.print_line("    why: ", event.why.says)
     for name, pairs in (("names", report.entities), ("words", report.terms)):
         if pairs:
             words = ", ".join(f"{word} {n}" for word, n in pairs)
