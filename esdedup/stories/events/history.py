@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from esdedup.features.topics import term_vectors
 from esdedup.methods import simhash
@@ -13,6 +12,7 @@ from esdedup.model.batching import batched
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
 from esdedup.stores.topical import EVER, Clock
+from esdedup.stories.articles import source_of
 from esdedup.stories.events.detector import EventDetector
 from esdedup.stories.events.items import HOUR, Event, EventChange, EventItem
 
@@ -41,7 +41,8 @@ def items_of(records: Sequence[Record], settings: Settings) -> list[EventItem]:
                 event_time(record, settings),
                 decision.group,
                 decision.story,
-                _source_of(record),
+                # Without a source an article is its own.
+                source_of(record.document) or f"article {id_}",
                 topics.get(id_, NO_TERMS),
                 simhash.fingerprint_of(keys, settings) if keys else None,
             )
@@ -55,15 +56,6 @@ def event_time(record: Record, settings: Settings) -> int:
     published = record.document.published
     time, _ = order_of(published, record.first_seen, record.document.id)
     return time
-
-
-def _source_of(record: Record) -> str:
-    """Named, or the site of its URL; without either an article is its own source."""
-    document = record.document
-    if document.source:
-        return document.source
-    host = urlsplit(document.url).hostname if document.url and "://" in document.url else None
-    return (host or "").removeprefix("www.") or f"article {document.id}"
 
 
 def find_events(
