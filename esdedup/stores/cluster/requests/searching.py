@@ -7,10 +7,13 @@ from typing import Any
 
 from esdedup.model import JSON
 from esdedup.stores.cluster.requests.documents import NO_NAMES, Names
+from esdedup.stores.cluster.requests.mapping import FOLDED
 from esdedup.text.fulltext import query_terms
 
 # French articles and pronouns that melt into the next word, and the letters they do it before.
 _ELIDED = ("l", "d", "j", "m", "t", "s", "c", "n", "qu")
+# The weight of a word that differs from the one typed in its diacritics.
+_OTHER_FORM = 0.01
 _ELIDED_BEFORE = "aàâeéèêëhiîïoôuùûœæy"
 
 
@@ -32,26 +35,28 @@ def words_query(query: str, names: Names = NO_NAMES) -> JSON | None:
 
     Words of scripts without spaces are several tokens, so each word is a phrase. The standard
     analyser knows neither that ı and i are one letter to us nor that l’ is an article in l’été:
-    so a search includes the other forms.
+    so a search includes the other forms. Fields without diacritics, which an index made by us has,
+    match as well, far behind the word as it was typed.
     """
     terms = query_terms(query)
     titles, texts = names.get("title", ("title",)), names.get("text", ("text",))
     fields = [*(f"{name}^2" for name in titles), *texts]
-    return {"bool": {"must": [_any_form(term, fields) for term in terms]}} if terms else None
+    plain = [*titles, *texts]
+    return {"bool": {"must": [_any_form(term, fields, plain) for term in terms]}} if terms else None
 
 
-def _any_form(term: str, fields: Sequence[str]) -> JSON:
+def _any_form(term: str, fields: Sequence[str], plain: Sequence[str]) -> JSON:
     forms = dict.fromkeys([term, term.replace("ı", "i"), term.replace("i", "ı")])
     if " " not in term and term[0] in _ELIDED_BEFORE:
         forms |= dict.fromkeys(f"{article}{mark}{term}" for article in _ELIDED for mark in "’'")
-    return {
-        "dis_max": {
-            "queries": [
-                {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}}
-                for form in forms
-            ]
-        }
-    }
+    queries = [_phrase(form, fields) for form in forms]
+    if term.isascii():  # who types diacritics means these
+        queries.append(_phrase(term, [f"{name}.{FOLDED}" for name in plain], boost=_OTHER_FORM))
+    return {"dis_max": {"queries": queries}}
+
+
+def _phrase(text: str, fields: Sequence[str], **options: float) -> JSON:
+    return {"multi_match": {"query": text, "type": "phrase", "fields": list(fields), **options}}
 
 
 def exact_field(properties: Mapping[str, Any], name: str) -> str | None:
