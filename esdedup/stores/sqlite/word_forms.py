@@ -15,12 +15,22 @@ def find_forms(db: sqlite3.Connection, word: str) -> list[str]:
     """The word itself, then its forms in the index; who types diacritics means these."""
     if not (word.isascii() and word.isalpha()):
         return [word]
-    # Lists terms in their order without counting them; a temporary table changes no store.
-    db.execute(
-        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary "
-        "USING fts5vocab (main, fulltext, instance)"
-    )
+    _open_vocabulary(db)
     return [word, *(form for form in _walk(db, "", word) if form != word)]
+
+
+def _open_vocabulary(db: sqlite3.Connection) -> None:
+    """A list of all terms in their order; `instance` does not count them."""
+    if db.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'vocabulary'").fetchone():
+        return
+    (only_reads,) = db.execute("PRAGMA query_only").fetchone()
+    db.execute("PRAGMA query_only = OFF")  # a temporary table changes no store
+    try:
+        db.execute(
+            "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab (main, fulltext, instance)"
+        )
+    finally:
+        db.execute(f"PRAGMA query_only = {only_reads}")
 
 
 def _walk(db: sqlite3.Connection, begin: str, rest: str) -> Iterator[str]:
