@@ -22,7 +22,12 @@ from esdedup.service.schemas import Article, Id
 from esdedup.service.state import Service
 from esdedup.stories.events import Event
 from esdedup.stories.events.report import Report, report
-from esdedup.stories.similar import SimilarNews, similar_to, similar_to_record
+from esdedup.stories.similar import (
+    SimilarNews,
+    similar_to,
+    similar_to_record,
+    similar_to_several,
+)
 from esdedup.stories.timeline import Story, story_of
 
 router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
@@ -30,6 +35,7 @@ router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
 _Size = Annotated[int, Query(ge=1, le=100)]
 _Days = Annotated[float | None, Query(gt=0, le=36_500, description="At most so far apart.")]
 _Since = Annotated[str | None, Query(max_length=40, description="A date; else the last 7 days.")]
+_ReadIds = Annotated[list[Id], Query(min_length=1, max_length=20, description="Ids of articles.")]
 _EVENT_STREAM = "text/event-stream"
 _MESSAGE_EXAMPLE = {
     "schema": {"type": "string"},
@@ -41,15 +47,19 @@ _MESSAGE_EXAMPLE = {
     "/similar", responses=responds_with(SimilarNews), summary="News similar to a stored article"
 )
 async def similar_to_stored(
-    id: Annotated[Id, Query()], service: Here, size: _Size = 10, days: _Days = None
+    id: _ReadIds, service: Here, size: _Size = 10, days: _Days = None
 ) -> Response:
-    """About the same thing and no copies; the words and names that both have say why."""
+    """About the same thing and no copies; the words and names that both have say why.
+
+    Of several ids, as of a reading history, scores add up; `similar_to` names those it is like.
+    """
 
     def job(deduplicator: Deduplicator) -> SimilarNews:
         store = deduplicator.store
-        return similar_to_record(
-            find_record(store, id), store, size=size, window=_days(days), explain=True
-        )
+        records = [find_record(store, one) for one in dict.fromkeys(id)]
+        if len(records) > 1:
+            return similar_to_several(records, store, size=size, window=_days(days), explain=True)
+        return similar_to_record(records[0], store, size=size, window=_days(days), explain=True)
 
     return await respond(service, job, "similar")
 

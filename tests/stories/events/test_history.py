@@ -251,6 +251,11 @@ def test_similar_and_story_by_command(desk: str, tmp_path: Path) -> None:
     code, output = run("similar", str(file), "--store", desk, "--json")
     assert code == 0
     assert json.loads(output)["similar"][0]["id"].startswith("strike")
+    code, output = run("similar", "ferry3", "ferry4", "strike2", "--store", desk)
+    assert code == 0
+    assert "similar to: ferry3, ferry4" in output
+    code, output = run("similar", "ferry3", "nobody", "--store", desk)
+    assert (code, "there is no article nobody" in output) == (1, True)
     code, output = run("similar", "nobody", "--store", desk)
     assert code == 1
     assert "there is no article nobody" in output
