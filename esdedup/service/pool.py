@@ -12,7 +12,7 @@ T = TypeVar("T")
 R = TypeVar("R", bound=AbstractContextManager[Any])
 
 
-class Pool(Generic[R]):
+class ResourcePool(Generic[R]):
     """Runs jobs in `count` threads, each with a resource to itself.
 
     A resource is made when a job needs one and none is idle. An error of the kind `broken_by`

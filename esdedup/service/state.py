@@ -23,7 +23,7 @@ from esdedup.service.event_stream import EventStream
 from esdedup.service.instrumented_store import instrument
 from esdedup.service.keys import KeyRing
 from esdedup.service.metrics import Metrics
-from esdedup.service.pool import Pool
+from esdedup.service.pool import ResourcePool
 from esdedup.service.problems import Problem
 from esdedup.service.responses import Retried
 from esdedup.settings import Settings
@@ -79,14 +79,14 @@ class Service:
         self._events: TimedCache[list[Event]] = TimedCache(_EVENTS_SECONDS)
         self._event_stream: EventStream | None = None
         # Threads start with their first job.
-        self._writer = Pool(partial(self._connect, "write"), 1, "esdedup-write")
-        self._readers = Pool(
+        self._writer = ResourcePool(partial(self._connect, "write"), 1, "esdedup-write")
+        self._readers = ResourcePool(
             partial(self._connect, "read"), config.readers, "esdedup-read", (StoreError,)
         )
         self._free_readers = asyncio.Semaphore(config.readers)
         # A text is signed in the thread that asks; a page goes to a process. One page that takes
         # all its time holds up one set of workers and nobody else.
-        self._signers = Pool(
+        self._signers = ResourcePool(
             lambda: Workers(1, prepare, self.settings),
             config.workers,
             "esdedup-prepare",

@@ -40,25 +40,25 @@ def outside_boilerplate(
     """
     words = statistics.phrase_words
     hashes = mix(tokens.shingles(words))
-    kept = np.ones(len(tokens.hashes), np.bool_)
+    selected = np.ones(len(tokens.hashes), np.bool_)
     ranges = tokens.shingle_ranges(words).tolist()
     ends = tokens.first[1:].tolist()
     for document, (start, end), last in zip(documents, ranges, ends, strict=True):
         found = is_boilerplate(hashes[start:end], document, statistics, settings)
         for place in (start + np.flatnonzero(found)).tolist():
-            kept[place : place + words] = False
-        if not kept[start:last].any():
-            kept[start:last] = True
-    return kept
+            selected[place : place + words] = False
+        if not selected[start:last].any():
+            selected[start:last] = True
+    return selected
 
 
-def select_words(tokens: Tokens, kept: NDArray[np.bool_]) -> Tokens:
-    """The words marked in `kept`, as if the others had never been there."""
-    before = np.concatenate([[0], np.cumsum(kept)])
+def select_words(tokens: Tokens, selected: NDArray[np.bool_]) -> Tokens:
+    """The words marked in `selected`, as if the others had never been there."""
+    before = np.concatenate([[0], np.cumsum(selected)])
     return replace(
         tokens,
-        hashes=tokens.hashes[kept],
-        lengths=tokens.lengths[kept],
-        starts=tokens.starts[kept],
+        hashes=tokens.hashes[selected],
+        lengths=tokens.lengths[selected],
+        starts=tokens.starts[selected],
         first=before[tokens.first],
     )

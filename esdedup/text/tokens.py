@@ -117,9 +117,9 @@ def word_edges(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
     classes = _classes().take(codes)
     if not (classes == _IGNORED).any():
         return _word_edges(classes)
-    kept = np.flatnonzero(classes != _IGNORED)
-    starts, ends = _word_edges(classes[kept])
-    return kept[starts], kept[ends - 1] + 1
+    places = np.flatnonzero(classes != _IGNORED)
+    starts, ends = _word_edges(classes[places])
+    return places[starts], places[ends - 1] + 1
 
 
 def tokenise(texts: Sequence[str], base: int) -> Tokens:
@@ -140,9 +140,9 @@ def _classify(
     ends_of_texts = np.cumsum(np.fromiter(map(len, folded), np.int64, len(folded)) + 1)
     classes = _classes().take(codes)
     if (classes == _IGNORED).any():
-        kept = classes != _IGNORED
-        ends_of_texts = np.cumsum(kept)[ends_of_texts] - 1
-        codes, classes = codes[kept], classes[kept]
+        is_read = classes != _IGNORED
+        ends_of_texts = np.cumsum(is_read)[ends_of_texts] - 1
+        codes, classes = codes[is_read], classes[is_read]
     return codes, classes, ends_of_texts
 
 

@@ -303,9 +303,9 @@ class EventDetector:
     def _compact(self) -> None:
         gone = len(self._nodes.items) - len(self._slots)
         if gone > max(_SPARE, len(self._slots)) or not self._slots:
-            kept = np.flatnonzero(self._nodes.is_held)
-            self._nodes.keep(kept)
-            self._index.keep(kept)
+            held = np.flatnonzero(self._nodes.is_held)
+            self._nodes.keep(held)
+            self._index.keep(held)
             self._slots = {item.id: slot for slot, item in enumerate(self._nodes.items)}
 
     # --- reports -----------------------------------------------------------------------------
