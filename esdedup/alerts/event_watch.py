@@ -13,15 +13,13 @@ from esdedup.stores import Record, Store
 from esdedup.stories.events.detector import EventDetector
 from esdedup.stories.events.history import (
     BATCH,
-    LEAD_HOURS,
-    clock_of,
     event_time,
-    find_start,
     items_of,
     notification_id,
     notification_json,
+    read_history,
 )
-from esdedup.stories.events.items import HOUR, EventChange
+from esdedup.stories.events.items import EventChange
 
 
 class EventWatch(Watch):
@@ -49,14 +47,10 @@ class EventWatch(Watch):
         """Detect what the window holds. Changes between two runs are reported; those before the
         first run only when `since` was given."""
         store.concurrency.snapshot()
-        low = find_start(store, since, self._settings)
-        if low is None:
-            return
         last: dict[tuple[str, str], EventChange] = {}
-        for records in store.documents.scan_by_time(
-            clock_of(self._settings), low - LEAD_HOURS * HOUR
-        ):
-            for change in self._detector.add(items_of(records, self._settings)):
+        _, parts = read_history(store, since, self._settings)
+        for items in parts:
+            for change in self._detector.add(items):
                 last[change.event.id, change.kind] = change  # of its growth, the last
         self._report_changes(last.values(), silently=silently)
 

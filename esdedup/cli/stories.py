@@ -77,8 +77,10 @@ SetOwn = Annotated[
 
 
 def similar(
-    what: str = Argument(
-        ..., metavar="ID|FILE", help="The id of an article, or a file as for index."
+    what: list[str] = Argument(
+        ...,
+        metavar="ID|FILE…",
+        help="The id of an article, or of several (what somebody read), or a file as for index.",
     ),
     store: StoreUrl = DEFAULT_STORE,
     size: int = Option(10, "--size", "-n", min=1, max=100, help="How many."),
@@ -95,19 +97,26 @@ def similar(
 ) -> None:
     """Show similar news: articles about the same thing that are not copies.
 
-    Copies are folded: each group is shown by its original.
+    Copies are folded: each group is shown by its original. For several ids, what is similar to
+    more of them comes first.
     """
     from esdedup.ingest.readers import read
+    from esdedup.stories.similar import similar_to_several
 
     window = None if days is None else timedelta(days=days)
     with open_existing(store) as opened:
         opened.settings = _own_settings(opened, store, set_, {"similar_by": by})
-        find = partial(_find_similar, opened, size=size, window=window, explain=explain)
-        record = opened.documents.get([what]).get(what)
-        if record is None and Path(what).exists():
-            results = find(read([what], fields=parse_assignments(field, "--field")))
+        options: dict[str, Any] = {"size": size, "window": window, "explain": explain}
+        ids = list(dict.fromkeys(what))
+        is_file = len(ids) == 1 and not opened.documents.get(ids) and Path(ids[0]).exists()
+        if is_file:
+            articles = read(ids, fields=parse_assignments(field, "--field"))
+            results = _find_similar(opened, articles, **options)
+        elif len(ids) == 1:
+            results = _find_similar(opened, [find_record(opened, ids[0], store)], **options)
         else:
-            results = find([record or find_record(opened, what, store)])
+            records = [find_record(opened, id_, store) for id_ in ids]
+            results = [similar_to_several(records, opened, **options)]
     for note in (note for found in results for note in found.notes):
         say(note)
     print_result(results, partial(_print_all_similar, explain=explain), as_json=json_)
@@ -154,6 +163,8 @@ def _print_similar(out: Screen, one: Similar, *, explain: bool) -> None:
     out.print(join(f"{one.score:.2f}  ", paint(title_of(one.document), "bold")))
     out.print(join("      ", byline(one.document), same))
     out.print_line(f"      {plain(one.document.id)}")
+    if one.similar_to:
+        out.print_line("      similar to: ", paint(", ".join(one.similar_to)))
     if not explain:
         return
     bits = "" if one.distance is None else f", {count(one.distance, 'bit')} apart"
@@ -202,7 +213,7 @@ def events(
     set_: SetOwn = None,
     json_: AsJson = False,
 ) -> None:
-    """Show breaking events: many stories about one thing within a few hours."""
+    """Show breaking events: many reports of one thing within a few hours."""
     if ctx.invoked_subcommand is not None:
         return
     start = parse_date_option(since, "--since")
@@ -272,6 +283,7 @@ def _print_event(out: Screen, report: Report) -> None:
         f"{count(len(event.sources), 'source')}"
     )
     out.print(join("    ", _size(event), "  detected ", date_text(datetime_of(event.detected))))
+    out.print_line("    why: ", event.why.says)
     for name, pairs in (("names", report.entities), ("words", report.terms)):
         if pairs:
             words = ", ".join(f"{word} {n}" for word, n in pairs)

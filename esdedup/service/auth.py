@@ -45,7 +45,7 @@ class _Request(Request):
             try:
                 self._json = parse_json(body, parse_constant=_refuse_constant)
             except json.JSONDecodeError:
-                raise  # told with the place of the mistake
+                raise  # FastAPI names the place of the mistake
             except ValueError as error:
                 raise Problem(400, "bad-json", f"the body cannot be read: {error}") from error
         return self._json
@@ -92,7 +92,7 @@ class ReadRoute(OpenRoute):
     media_type: ClassVar[str] = _JSON
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        # The description tells the scope, too.
+        # The OpenAPI description has the scope, too.
         extra = {**(options.pop("openapi_extra", None) or {}), "x-scope": self.needed}
         super().__init__(*args, **options, openapi_extra=extra)
 
@@ -105,7 +105,7 @@ class ReadRoute(OpenRoute):
             if self.body_field is not None or self.media_type != _JSON:
                 _check_media_type(request, self.media_type)
             if self.needed != "read":
-                service.require_writer()
+                service.check_writable()
                 self._refuse_if_full(service, request)
             return await handler(_Request(request.scope, request.receive))
 

@@ -1,23 +1,36 @@
-"""What a service keeps of its store for a while."""
+"""Answers that are given again for a while."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Hashable
+from time import monotonic
+from typing import Generic, TypeVar
 
-from esdedup.model import JSON
-from esdedup.stories.events import Event
+T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class StoreCache:
-    """Numbers and events of the store, each with its age."""
+class TimedCache(Generic[T]):
+    """Answers of the last `seconds`, by question. Who asks while one is looked for waits for it."""
 
-    stats: JSON | None = None
-    hot: dict[str, int] | None = None
-    looking: asyncio.Future[dict[str, int]] | None = None  # for hot keys
-    stats_at: float = 0.0
-    hot_at: float = 0.0
-    # By the beginning that was asked for.
-    events: dict[datetime | None, tuple[float, list[Event]]] = field(default_factory=dict)
+    def __init__(self, seconds: float, most: int = 8) -> None:
+        self._seconds, self._most = seconds, most
+        self._asked: dict[Hashable, tuple[float, asyncio.Future[T]]] = {}
+
+    async def get(self, question: Hashable, answer: Callable[[], Awaitable[T]]) -> T:
+        """Cached, or looked for anew; a failure is not cached."""
+        at, looking = self._asked.get(question, (0.0, None))
+        if looking is None or (looking.done() and monotonic() - at > self._seconds):
+            looking = asyncio.ensure_future(answer())
+            self._asked.pop(question, None)
+            self._asked[question] = monotonic(), looking
+            while len(self._asked) > self._most:
+                del self._asked[next(iter(self._asked))]
+        try:
+            return await asyncio.shield(looking)
+        except Exception:
+            self._asked.pop(question, None)
+            raise
+
+    def clear(self) -> None:
+        self._asked.clear()

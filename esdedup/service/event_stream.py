@@ -20,29 +20,18 @@ from esdedup.settings import Settings
 from esdedup.stores import open_store
 
 _log = logging.getLogger("esdedup.service")
-# Changes kept for a listener who is slow.
+# Changes that wait for a listener who is slow.
 _WAITING = 1_000
 # Proxies close connections on which nothing comes.
 _QUIET_SECONDS = 15.0
 _AGAIN_SECONDS = 30.0
 
 
-class _Publisher:
-    """The sink of the watch: every listener gets what is written."""
-
-    def __init__(self, event_stream: EventStream) -> None:
-        self._event_stream = event_stream
-
-    def reported_ids(self) -> Iterator[str]:
-        return iter(())
-
-    def write(self, lines: Sequence[JSON]) -> None:
-        self._event_stream.publish(lines)
-
-
 class EventStream:
-    """The listeners, and the thread that looks for changes; `changed` is called before they get
-    one."""
+    """The listeners, and the thread that looks for changes, whose sink this is.
+
+    `changed` is called before listeners get a change.
+    """
 
     def __init__(
         self, url: str, settings: Settings, every: float, changed: Callable[[], None]
@@ -82,9 +71,13 @@ class EventStream:
             stopped.cancel()
             self._listening.discard(queue)
 
-    def publish(self, changes: Sequence[JSON]) -> None:
-        """From the thread that looks."""
-        self._loop.call_soon_threadsafe(self._hand_out, list(changes))
+    def reported_ids(self) -> Iterator[str]:
+        """None: every watch is a new one."""
+        return iter(())
+
+    def write(self, lines: Sequence[JSON]) -> None:
+        """Hand changes to every listener; called in the thread that looks."""
+        self._loop.call_soon_threadsafe(self._hand_out, list(lines))
 
     def _hand_out(self, changes: Sequence[JSON]) -> None:
         self._changed()
@@ -102,7 +95,7 @@ class EventStream:
             self._thread.start()
 
     def _look(self) -> None:
-        """What there is already is not told; a store that fails is tried again."""
+        """Events of before are not reported; a store that fails is tried again."""
         while not self._ended.is_set():
             try:
                 self._watch()
@@ -114,7 +107,7 @@ class EventStream:
         store = open_store(self._url, self._settings, mode="read")
         checkpoint = Checkpoint(":memory:", self._url)
         try:
-            watch = EventWatch(store, checkpoint, _Publisher(self), settings=self._settings)
+            watch = EventWatch(store, checkpoint, self, settings=self._settings)
             while not self._ended.wait(self._every):
                 watch.look(store, self._ended.is_set)
         finally:

@@ -12,7 +12,7 @@ import logging
 import re
 import secrets
 from time import perf_counter
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -105,14 +105,15 @@ class Limits:
         host = headers.get("host", "")
         # Without keys being on this machine is the only proof there is: a name that somebody made
         # point here (DNS rebinding) is none.
-        if self._service.keys is None and _hostname_of(host) not in LOOPBACK_NAMES:
+        named = _split(f"//{host}")
+        if self._service.keys is None and (not named or named.hostname not in LOOPBACK_NAMES):
             raise Problem(403, "host", "without keys the service answers to localhost alone")
         if method in _SAFE:
             return
-        origin = headers.get("origin")
-        if origin is not None and _netloc_of(origin) != host.lower():
-            raise Problem(403, "origin", "requests from pages of other sites are not taken")
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        sent = headers.get("origin")
+        origin = _split(sent) if sent is not None else None
+        is_other = sent is not None and (origin is None or origin.netloc.lower() != host.lower())
+        if is_other or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Problem(403, "origin", "requests from pages of other sites are not taken")
 
     def _too_large(self) -> Problem:
@@ -224,16 +225,9 @@ async def _receive_nothing() -> Message:
     return {"type": "http.disconnect"}
 
 
-def _netloc_of(address: str) -> str | None:
-    """Host and port; None for what is no address, and another place than any."""
+def _split(address: str) -> SplitResult | None:
+    """None for what is no address."""
     try:
-        return urlsplit(address).netloc.lower()
+        return urlsplit(address)
     except ValueError:
         return None
-
-
-def _hostname_of(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""

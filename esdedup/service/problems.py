@@ -125,37 +125,29 @@ def problem_of(error: EsdedupError) -> Problem:
 def register(app: FastAPI) -> None:
     """Everything that a route can raise becomes a problem."""
 
-    def answer(request: Request, problem: Problem) -> Response:
+    def respond(request: Request, error: Exception) -> Response:
+        problem = _as_problem(error, request)
+        if problem.status_code >= 500 and isinstance(error, EsdedupError):
+            _log.error("%s: %s", type(error).__name__, error)
         request.app.state.service.metrics.refused.labels(problem.code).inc()
         return make_response(problem, request_id_of(request))
 
-    def from_problem(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return answer(request, _as_problem(error, request))
-
-    def from_validation(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return answer(request, _problem_of_validation(error))
-
-    def from_ours(request: Request, error: Exception) -> Response:
-        assert isinstance(error, EsdedupError)
-        problem = problem_of(error)
-        if problem.status_code >= 500:
-            _log.error("%s: %s", type(error).__name__, error)
-        return answer(request, problem)
-
-    app.add_exception_handler(HTTPException, from_problem)
-    app.add_exception_handler(RequestValidationError, from_validation)
-    app.add_exception_handler(EsdedupError, from_ours)
+    for kind in (HTTPException, RequestValidationError, EsdedupError):
+        app.add_exception_handler(kind, respond)
 
 
 def request_id_of(request: Request) -> str:
     return str(request.scope.get("esdedup.request_id", ""))
 
 
-def _as_problem(error: HTTPException, request: Request) -> Problem:
+def _as_problem(error: Exception, request: Request) -> Problem:
     if isinstance(error, Problem):
         return error
+    if isinstance(error, EsdedupError):
+        return problem_of(error)
+    if isinstance(error, RequestValidationError):
+        return _problem_of_validation(error)
+    assert isinstance(error, HTTPException)
     headers = error.headers
     if error.status_code == 405:
         headers = {"Allow": ", ".join(sorted(_allowed_methods(error, request)))}

@@ -177,7 +177,7 @@ class EventPage(Result):
 
 @dataclass(frozen=True, slots=True)
 class CorrectionPage(Result):
-    """A page of what people said; `total` counts all."""
+    """A page of the constraints of people; `total` counts all."""
 
     total: int
     said: tuple[Constraint, ...]

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from esdedup.ingest.readers.records import FieldMap, record_failure, to_document
 from esdedup.matching.constraints import Kind
+from esdedup.model import Document, Failure
 from esdedup.model.queries import (
     DEFAULT_BY,
     DEFAULT_COUNT,
@@ -31,7 +33,7 @@ class _In(BaseModel):
 
 
 class Article(BaseModel):
-    """An article: `text`, or `html` to take it from. Further fields are kept with it."""
+    """An article: `text`, or `html` to take it from. Further fields are stored with it."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -48,6 +50,15 @@ class Article(BaseModel):
 
     def record(self) -> dict[str, Any]:
         return self.model_dump(exclude_unset=True)
+
+
+def read_document(record: Any, where: str) -> Document | Failure:
+    """An article as `esdedup index` reads it, under the usual names of its fields."""
+    if not isinstance(record, dict):
+        return record_failure(
+            where, "is no object; an article is a JSON object with `text` or `html`"
+        )
+    return to_document(record, where, FieldMap())
 
 
 class _Search(_In):
@@ -120,19 +131,19 @@ class FoldIn(_In):
     window_hours: float | None = Field(default=None, gt=0, le=1e6)
 
 
-class _SaidIn(_In):
+class _ConstraintIn(_In):
     by: str = Field(default="", max_length=100, description="Who says so, where there are no keys.")
     note: str = Field(default="", max_length=1_000, description="Why.")
 
 
-class PairIn(_SaidIn):
+class PairIn(_ConstraintIn):
     ids: list[Id] = Field(min_length=2, max_length=100)
 
 
-class PinIn(_SaidIn):
+class PinIn(_ConstraintIn):
     id: Id
 
 
 class TakenBackIn(_In):
     ids: list[Id] = Field(min_length=1, max_length=2)
-    kind: Kind | None = Field(default=None, description="Only what was said of this kind.")
+    kind: Kind | None = Field(default=None, description="Only constraints of this kind.")

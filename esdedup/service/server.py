@@ -97,7 +97,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(app: FastAPI, listener: socket.socket, *, grace: float) -> None:
-    """Until it is told to stop."""
+    """Serve until a signal stops it."""
     host, port = listener.getsockname()[:2]
     log(_log, "listening", host=host, port=port)
     make_server(app, grace=grace).run([listener])

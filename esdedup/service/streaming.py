@@ -14,6 +14,7 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import ClientDisconnect
@@ -23,11 +24,13 @@ from starlette.types import Receive, Scope, Send
 from esdedup.clustering.outcomes import Outcome, id_of
 from esdedup.errors import EsdedupError
 from esdedup.ingest.readers.dates import UnreadDates
+from esdedup.ingest.readers.records import record_failure
 from esdedup.ingest.sign import Signed
-from esdedup.model import JSON, Failure
+from esdedup.model import JSON, Document, Failure
+from esdedup.model.encoding import parse_json
 from esdedup.service.problems import Problem, problem_of
 from esdedup.service.responses import encode_line
-from esdedup.service.signing_pool import Line, parse_line
+from esdedup.service.schemas import read_document
 from esdedup.service.state import Service
 
 _log = logging.getLogger("esdedup.service")
@@ -87,6 +90,14 @@ class Duplex(StreamingResponse):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.stream_response(send)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a stream of articles; None where it was longer than allowed."""
+
+    number: int
+    text: bytes | None
 
 
 class Lines:
@@ -224,7 +235,7 @@ class _Run:
         self._waiting, self._size = [], 0
         most = self._service.config.body_bytes
         items, outcomes = await self._service.index(
-            lambda: [parse_line(one, self._request, most) for one in batch], size, wait=True
+            lambda: [_parse_line(one, self._request, most) for one in batch], size, wait=True
         )
         self._last = batch[-1].number
         for out in _number_outcomes(batch, items, outcomes):
@@ -252,6 +263,16 @@ class _Run:
             summary["problem"] = {"code": problem.code, "detail": problem.detail}
             summary["next_line"] = self._last + 1
         return {"summary": summary}
+
+
+def _parse_line(line: Line, request: str, most: int) -> Document | Failure:
+    where = f"request {request}, line {line.number}"
+    if line.text is None:
+        return record_failure(where, f"the line is longer than {most:,} bytes")
+    try:
+        return read_document(parse_json(line.text), where)
+    except ValueError as error:
+        return record_failure(where, f"the line is no JSON ({str(error)[:100]})")
 
 
 def _number_outcomes(

@@ -23,7 +23,7 @@ OnDuplicate = Literal["link", "drop"]
 SimhashWeights = Literal["tf-idf", "equal"]
 BlockPlan = Literal["4x16", "5x13", "8x8"]
 SimilarBy = Literal["evidence", "simhash"]
-EventCount = Literal["stories", "items"]
+EventCount = Literal["stories", "groups", "sources", "items"]
 EventTime = Literal["arrival", "published"]
 
 _UNITS = {bool: "yes/no", str: "name", tuple: "names"}
@@ -433,15 +433,16 @@ class SettingsTable:
         Value(0.3, "fraction", low=0.01, high=1.0, source="measured: docs/evaluation.md"),
     )
     event_count: EventCount = setting(
-        "What is counted for a breaking event: distinct `stories` about one thing, so that one "
-        "wire copy on forty sites is none; or `items`, every article similar by simhash, as in "
-        "the paper.",
-        Value("stories", source="paper 001, section 2.4.2"),
+        "What is counted for a breaking event: distinct `groups` about one thing, originals and "
+        "updates, so that one wire copy on forty sites is none; distinct `stories`, all updates "
+        "of a story as one; distinct `sources` of originals and updates; or `items`, every "
+        "article similar by simhash, as in the paper.",
+        Value("groups", source="paper 001, section 2.4.2"),
     )
     event_items: int = setting(
         "An article with more than this many similar ones before it, within the window, makes "
         "an event.",
-        Value(15, "articles or stories", low=0, source="paper 001, section 2.4.2"),
+        Value(15, "of what event_count names", low=0, source="paper 001, section 2.4.2"),
     )
     event_window: float = setting(
         "How far apart in time articles of an event may be that count for each other.",

@@ -44,8 +44,7 @@ def render_page(explanation: Explanation) -> str:
         _render_article("new", explanation.new),
         "<h2>Measures</h2>",
         _render_table(list_measures(explanation)),
-        *_render_numbers(explanation),
-        *_render_runner_up(explanation),
+        *_render_details(explanation),
         "<h2>Both texts, word by word</h2>",
         '<p class="legend"><span class="equal">in both</span> · <del>only in the old one</del> · '
         '<ins>only in the new one</ins> · <span class="moved">moved</span></p>',
@@ -73,20 +72,13 @@ def _render_table(rows: Iterable[tuple[str, ...]]) -> str:
     return f"<table>{''.join(lines)}</table>"
 
 
-def _render_numbers(explanation: Explanation) -> list[str]:
-    changes = explanation.evidence.numbers
-    if not changes:
-        return []
-    lines = "".join(f"<li>{_escape(str(change))}</li>" for change in changes)
-    return ["<h2>Counts that changed</h2>", f"<ul>{lines}</ul>"]
-
-
-def _render_runner_up(explanation: Explanation) -> list[str]:
-    runner_up = explanation.runner_up
-    if runner_up is None:
-        return []
-    lost = f"{_escape(runner_up.other)}: {_escape(runner_up.why)}"
-    return ["<h2>Runner-up</h2>", f"<p>{lost}</p>"]
+def _render_details(explanation: Explanation) -> Iterable[str]:
+    if changes := explanation.evidence.numbers:
+        lines = "".join(f"<li>{_escape(str(change))}</li>" for change in changes)
+        yield f"<h2>Counts that changed</h2><ul>{lines}</ul>"
+    if runner_up := explanation.runner_up:
+        lost = f"{_escape(runner_up.other)}: {_escape(runner_up.why)}"
+        yield f"<h2>Runner-up</h2><p>{lost}</p>"
 
 
 def _render_span(span: Span) -> str:

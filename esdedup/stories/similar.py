@@ -73,15 +73,23 @@ class Similar(Result):
     is_update: Annotated[bool, JsonField("same_story")] = False
     terms: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
+    similar_to: Annotated[
+        tuple[str, ...],
+        JsonField(omit_empty=True, description="Of several articles given, those it is like."),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarNews(Result):
-    """What is similar to an article, best first; `notes` say where something may be missing."""
+    """What is similar to an article, or to several, best first; `notes` say where something may be
+    missing."""
 
     document: Annotated[Document, JsonField("id", convert=id_of_document)]
     found: Annotated[tuple[Similar, ...], JsonField("similar")]
     notes: tuple[str, ...] = ()
+    ids: Annotated[
+        tuple[str, ...], JsonField(omit_empty=True, description="Of all articles, if several.")
+    ] = ()
 
 
 def similar_to(
@@ -140,6 +148,41 @@ def similar_to_record(
     if explain:
         found = _explain(record.document, found, store.settings)
     return SimilarNews(record.document, tuple(found), tuple(notes))
+
+
+def similar_to_several(
+    records: Sequence[Record],
+    store: Store,
+    *,
+    size: int = 10,
+    window: timedelta | None = None,
+    explain: bool = False,
+) -> SimilarNews:
+    """News similar to any of several stored articles: what somebody read, say.
+
+    Scores add up, so that what is similar to more of them comes first. Neither the articles nor
+    copies of them are among the results.
+    """
+    ids = tuple(record.document.id for record in records)
+    groups = {record.decision.group for record in records}
+    by_group: dict[str, list[tuple[str, Similar]]] = {}
+    notes: dict[str, None] = {}
+    for record in records:
+        found = similar_to_record(record, store, size=size, window=window, explain=explain)
+        notes |= dict.fromkeys(found.notes)
+        for one in found.found:
+            if one.group not in groups:
+                by_group.setdefault(one.group, []).append((record.document.id, one))
+    merged = [
+        replace(
+            max((one for _, one in own), key=lambda one: one.score),
+            score=sum(one.score for _, one in own),
+            similar_to=tuple(id_ for id_, _ in own),
+        )
+        for own in by_group.values()
+    ]
+    ranked = sorted(merged, key=lambda one: (-one.score, one.apart, one.document.id))
+    return SimilarNews(records[0].document, tuple(ranked[:size]), tuple(notes), ids)
 
 
 # --- by everything that is stored --------------------------------------------------------------

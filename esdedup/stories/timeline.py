@@ -18,6 +18,7 @@ from esdedup.model import Changes, Document, Failure
 from esdedup.model.json_form import JsonField, Result, Rounded, in_json
 from esdedup.model.results import Mention
 from esdedup.stores import Record, Store
+from esdedup.stories.articles import source_of
 from esdedup.text.tokens import fold
 
 Kind = Literal["original", "update", "extended", "correction"]
@@ -124,7 +125,7 @@ def _make_version(record: Record, copies: Sequence[Record]) -> StoryVersion:
     if evidence is not None:
         kind = "extended" if evidence.reason == "extended" else "update"
         kind = "correction" if is_correction(document) else kind
-    names = Counter(copy.document.source or "no source" for copy in copies)
+    names = Counter(source_of(copy.document) or "no source" for copy in copies)
     return StoryVersion(
         kind=kind,
         article=Mention.of(document),

@@ -7,6 +7,9 @@ word in it, and characters of scripts without spaces one by one.
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from itertools import islice, product
 
 from esdedup.text.tokens import UNSPACED, fold
 
@@ -16,6 +19,12 @@ _UNSPACED = re.compile(f"([{_BLOCKS}])")
 _TERM = re.compile(r'"([^"]*)"|(\S+)')
 _WORD = re.compile(r"\w+")
 _SNIPPET_WORDS = 28
+# Forms of a phrase that a query includes: those of each word multiply.
+_MOST_FORMS = 64
+# Letters that do not decompose, as the filter `asciifolding` of the engines has them.
+_PLAIN = str.maketrans(
+    {"æ": "ae", "ð": "d", "ø": "o", "þ": "th", "đ": "d", "ħ": "h", "ł": "l", "œ": "oe", "ŧ": "t"}
+)
 
 
 def fold_for_index(text: str) -> str:
@@ -27,13 +36,28 @@ def fold_for_index(text: str) -> str:
     return _UNSPACED.sub(r" \1 ", safe)
 
 
-def match_expression(query: str) -> str:
-    """Every word must occur; words in double quotes as a phrase. No other syntax can leak in."""
+def strip_marks(folded: str) -> str:
+    """A folded text as people type it without diacritics: erdogan for erdoğan."""
+    if folded.isascii():
+        return folded
+    letters = unicodedata.normalize("NFKD", folded.translate(_PLAIN))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def match_expression(
+    query: str, find_forms: Callable[[str], Sequence[str]] = lambda word: [word]
+) -> str:
+    """Every word must occur; words in double quotes as a phrase. No other syntax can leak in.
+
+    `find_forms` names the forms of a word that count as that word.
+    """
     terms = []
     for match in _TERM.finditer(query):
         words = _WORD.findall(fold_for_index(match.group(1) or match.group(2) or ""))
         if words:
-            terms.append('"' + " ".join(words) + '"')
+            forms = islice(product(*map(find_forms, words)), _MOST_FORMS)
+            phrases = ['"' + " ".join(form) + '"' for form in forms]
+            terms.append(phrases[0] if len(phrases) == 1 else f"({' OR '.join(phrases)})")
     return " AND ".join(terms)
 
 
@@ -47,7 +71,13 @@ def snippet(text: str, query: str) -> str:
     """A few words of the text around the first that the query names."""
     wanted = set(_WORD.findall(fold_for_index(query)))
     words = text.split()
-    hit = next((i for i, w in enumerate(words) if wanted & set(_WORD.findall(fold(w)))), 0)
+    hit = next((i for i, w in enumerate(words) if wanted & _forms_of(w)), 0)
     start = max(0, hit - _SNIPPET_WORDS // 4)
     part = " ".join(words[start : start + _SNIPPET_WORDS])
     return ("… " if start else "") + part + (" …" if start + _SNIPPET_WORDS < len(words) else "")
+
+
+def _forms_of(word: str) -> set[str]:
+    """A word as it stands in the index, and without diacritics."""
+    folded = fold(word)
+    return {*_WORD.findall(folded), *_WORD.findall(strip_marks(folded))}

@@ -269,7 +269,7 @@ def test_a_hostile_page_costs_only_itself(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Extraction is stopped by its limits; others are answered meanwhile, and afterwards."""
-    monkeypatch.setattr("esdedup.service.signing_pool.prepare", prepare_without_end)
+    monkeypatch.setattr("esdedup.service.state.prepare", prepare_without_end)
     service = start(settings=Settings(page_seconds=600), workers=2)
     service.post("/v1/articles", {"id": "a", "text": FERRY})
     process = tmp_path / "process"

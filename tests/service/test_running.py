@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
@@ -34,8 +35,8 @@ def busy(service: Running) -> Iterator[None]:
         begun.set()
         done.wait(PATIENCE)
 
-    writer = service.app.state.service.require_writer()
-    future = writer._thread.submit(wait, None)
+    state = service.app.state.service
+    future = asyncio.run_coroutine_threadsafe(state._writer.run(wait), state._loop)
     assert begun.wait(PATIENCE)
     try:
         yield

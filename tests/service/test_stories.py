@@ -73,6 +73,10 @@ def test_similar_news(start: Start) -> None:
     stored = service.client.get("/v1/similar", params={"id": "ferry0", "size": 3}).json()
     assert 1 <= len(stored["similar"]) <= 3
     assert all(one["id"].startswith("ferry") for one in stored["similar"])
+    several = service.client.get("/v1/similar", params={"id": ["ferry0", "ferry1"]}).json()
+    assert several["ids"] == ["ferry0", "ferry1"]
+    assert several["similar"][0]["similar_to"] == ["ferry0", "ferry1"]
+    assert not {"ferry0", "ferry1"} & {one["id"] for one in several["similar"]}
     text = service.post("/v1/similar", {"text": tellings(datetime.now(UTC))[1]["text"]}).json()
     assert text["similar"]
 

@@ -406,12 +406,20 @@ def test_words_are_phrases_in_all_their_forms() -> None:
     def phrase(form: str) -> dict[str, object]:
         return {"multi_match": {"query": form, "type": "phrase", "fields": ["title^2", "text"]}}
 
-    assert search_fields.words_query("Dead") == {"bool": {"must": [phrase("dead")]}}
+    def folded(form: str) -> dict[str, object]:
+        fields = ["title.folded", "text.folded"]
+        return {"multi_match": {"query": form, "type": "phrase", "fields": fields, "boost": 0.01}}
+
+    assert search_fields.words_query("Dead") == {
+        "bool": {"must": [{"dis_max": {"queries": [phrase("dead"), folded("dead")]}}]}
+    }
+    assert search_fields.words_query("Dőad") == {
+        "bool": {"must": [{"dis_max": {"queries": [phrase("dőad")]}}]}
+    }
     query = search_fields.words_query('"two words" il')
     assert query is not None
-    first, second = query["bool"]["must"]
-    assert first == phrase("two words")
-    second = second["dis_max"]["queries"]
+    first, second = (must["dis_max"]["queries"] for must in query["bool"]["must"])
+    assert first == [phrase("two words"), folded("two words")]
     assert second[:2] == [phrase("il"), phrase("ıl")]
     assert phrase("d’il") in second
     assert search_fields.words_query(' * - "" ') is None

@@ -57,6 +57,27 @@ def test_search_words_and_phrases(searchable_store: Store) -> None:
         Searcher(searchable_store).search(harmless)
 
 
+def test_words_are_found_without_their_diacritics(store: Store) -> None:
+    put(
+        store,
+        record("marked", text="Recep Tayyip Erdoğan flew to Łódź and to São Paulo"),
+        record("plain", text="Mr Erdogan flew to Lodz"),
+        record("other", text="Ergodan is another name"),
+    )
+
+    def ids(query: str) -> list[str]:
+        return [hit.document.id for hit in Searcher(store).search(query, mode="all").hits]
+
+    assert ids("erdogan") == ["plain", "marked"], "as typed goes before other forms"
+    assert ids("ERDOGAN lodz") == ["plain", "marked"]
+    assert ids("erdogan lodz paulo") == ["marked"]
+    assert ids('"tayyip erdogan"') == ["marked"]
+    assert ids("Erdoğan") == ["marked"], "who types diacritics means these"
+    assert Searcher(store).search("erdogan", mode="all").total.articles == 2
+    (hit,) = Searcher(store).search("sao", mode="all").hits
+    assert "São" in hit.snippet
+
+
 def test_search_folds_letters_and_reads_scripts_without_spaces(store: Store) -> None:
     put(
         store,

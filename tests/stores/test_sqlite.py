@@ -389,6 +389,17 @@ def test_a_killed_writer_leaves_whole_batches(file: Path) -> None:
 # --- strange documents ----------------------------------------------------------------------------
 
 
+def test_a_reader_finds_words_without_their_diacritics(file: Path) -> None:
+    with Deduplicator.open(str(file)) as news:
+        news.add(Document(id="a", text="Erdoğan flew to Łódź, and nobody else did on that day"))
+    with Deduplicator.open(str(file), mode="read") as news:
+        for _ in range(2):
+            (hit,) = Searcher(news.store).search("erdogan lodz").hits
+            assert hit.document.id == "a"
+        with pytest.raises(StoreError):
+            news.store.documents.delete(["a"])
+
+
 def test_null_bytes_and_half_pairs_are_stored(file: Path) -> None:
     strange = "a\0b \ud800 c"
     document = Document(

@@ -68,7 +68,8 @@ def test_only_opensearch_is_told_not_to_wait_for_merges() -> None:
     ):
         shown = run("templates", "show", "index", "--store", f"{scheme}://nowhere.invalid/press")
         index = json.loads(shown.stdout)["template"]["settings"]["index"]
-        assert index == {"number_of_shards": 1, "number_of_replicas": 1, **waits}
+        analysis = {"analysis": mapping_requests.analysis()}
+        assert index == {"number_of_shards": 1, "number_of_replicas": 1, **waits, **analysis}
 
 
 @pytest.mark.parametrize(

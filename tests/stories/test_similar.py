@@ -16,7 +16,12 @@ from esdedup.settings import Settings
 from esdedup.stores import Record, Store
 from esdedup.stores.sqlite.store import SQLiteStore
 from esdedup.stores.topical import TopicQuery
-from esdedup.stories.similar import SimilarNews, similar_to, similar_to_record
+from esdedup.stories.similar import (
+    SimilarNews,
+    similar_to,
+    similar_to_record,
+    similar_to_several,
+)
 from tests.support.articles import FERRY, GARDEN, STRIKE, ferry_articles, topical_text
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
@@ -47,6 +52,25 @@ def test_same_topic_and_no_copies(desk: Deduplicator) -> None:
     assert set(similar_ids(desk, "copy")) == set(found)
     assert "copy" not in similar_ids(desk, "ferry1")  # folded into ferry0
     assert similar_ids(desk, "garden") == []
+
+
+def test_of_several_articles_what_is_like_more_of_them_comes_first(desk: Deduplicator) -> None:
+    desk.add(
+        Document(id="walkout", title="Rail walkout", text=topical_text("strike", 3), lang="en")
+    )
+    read = desk.store.documents.get(["ferry0", "ferry1", "walkout"])
+    records = [read[id_] for id_ in ("ferry0", "ferry1", "walkout")]
+    found = similar_to_several(records, desk.store)
+    assert found.ids == ("ferry0", "ferry1", "walkout")
+    own = {one.document.id: one.similar_to for one in found.found}
+    assert own["ferry2"] == own["ferry3"] == ("ferry0", "ferry1")
+    assert not {"ferry0", "ferry1", "walkout", "copy"} & set(own)
+    first, second, *others = found.found
+    assert {first.document.id, second.document.id} == {"ferry2", "ferry3"}
+    assert all(one.similar_to == ("walkout",) for one in others)
+    single = similar_to_record(records[0], desk.store).found
+    assert first.score > max(one.score for one in single)
+    assert len(similar_to_several(records, desk.store, size=1).found) == 1
 
 
 def test_a_window_in_time(desk: Deduplicator) -> None:

@@ -2,14 +2,34 @@
 
 const KEY = "esdedup.key";
 
+// What the page says of problems whose details are for programs.
+const SENTENCES = {
+  "unknown-id": "There is no such article. It may have been deleted, or its id is misspelt.",
+  "unknown-event": "There is no such event in this time. It may be older, or have been withdrawn.",
+  "not-found": "There is nothing at this address.",
+  "nothing-to-explain": "No other article shares enough with this one to be compared with it.",
+  "read-only": "This service only shows articles: nothing can be changed here.",
+  scope: "Your key does not allow this. Ask those who run the service for another one.",
+  "queue-full": "Others are adding many articles just now.",
+  "too-many-streams": "Too many people are watching events just now.",
+  "readers-busy": "Too many people are searching just now.",
+  busy: "Too many people are using the service just now.",
+  stopping: "The service is about to stop.",
+  "store-unavailable": "The articles cannot be read just now.",
+  "store-error": "The articles could not be read. Those who run the service find the reason in its log.",
+  internal: "Something failed. Those who run the service find the reason in its log.",
+};
+
 export class Problem extends Error {
   constructor(status, body, retryAfter) {
-    super(body.detail || "The service did not answer as expected.");
-    this.status = status;
-    this.title = body.title || (status ? `Error ${status}` : "No answer");
-    this.code = String(body.type || "")
+    const code = String(body.type || "")
       .split(":")
       .pop();
+    super(SENTENCES[code] || body.detail || "The service did not answer as expected.");
+    this.status = status;
+    this.title = body.title || (status ? `Error ${status}` : "No answer");
+    this.code = code;
+    this.isPassing = [0, 408, 429, 500, 503].includes(status);
     this.requestId = body.request_id || "";
     this.retryAfter = retryAfter;
   }

@@ -103,7 +103,7 @@ function keyForm(problem) {
     h(
       "p",
       { class: "small" },
-      "It is kept in this tab until you close it, and sent to this service alone.",
+      "It stays in this tab until you close it, and is sent to this service alone.",
     ),
   );
 }

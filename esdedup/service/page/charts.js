@@ -55,7 +55,7 @@ export function stacked(buckets, kinds, label) {
   const bars = buckets.map((bucket, i) => {
     let y = base;
     const x = i * step + (step - wide) / 2;
-    const parts = kinds.map(([name, said]) => {
+    const parts = kinds.map(([name, plural]) => {
       const value = bucket.values[name] ?? 0;
       const size = (value / top) * (base - 18);
       y -= size;
@@ -71,7 +71,7 @@ export function stacked(buckets, kinds, label) {
             rx: 1.5,
             class: `bar-${name}`,
           },
-          svg("title", null, `${bucket.label}: ${number(value)} ${said}`),
+          svg("title", null, `${bucket.label}: ${number(value)} ${plural}`),
         )
       );
     });
@@ -112,13 +112,13 @@ export function shares(rows, label) {
   return h(
     "ul",
     { class: "shares", "aria-label": label },
-    rows.map(([name, value, said]) =>
+    rows.map(([name, value, text]) =>
       h(
         "li",
         null,
         h("span", { class: "share-name", dir: "auto" }, name),
         h("span", { class: "share-bar", "aria-hidden": "true" }, bar(value / top)),
-        h("span", { class: "share-value" }, said ?? number(value)),
+        h("span", { class: "share-value" }, text ?? number(value)),
       ),
     ),
   );

@@ -82,8 +82,15 @@ export function failed(error, again) {
     h("h1", { tabindex: "-1" }, error.title || "This did not work"),
     h("p", null, error.message),
     error.requestId && h("p", { class: "small" }, "Request ", h("code", null, error.requestId)),
-    again && h("p", null, h("button", { type: "button", onclick: again }, "Try again")),
+    again && way(error, again),
   );
+}
+
+// Trying again helps where nothing is wrong with the question itself.
+function way(error, again) {
+  return error.isPassing ?? !error.title
+    ? h("p", null, h("button", { type: "button", onclick: again }, "Try again"))
+    : h("p", null, h("a", { href: "#/search" }, "Show the latest stories"));
 }
 
 export function heading(text, props) {

@@ -77,7 +77,7 @@ export function sourceOf(article) {
 
 function hostOf(url) {
   try {
-    return new URL(url).hostname;
+    return new URL(url).hostname.replace(/^www\./, "");
   } catch {
     return "";
   }

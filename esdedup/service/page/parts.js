@@ -3,6 +3,7 @@
 import { h, outside, words } from "./dom.js";
 import { later, NO_SOURCE, ROLES, sourceOf, titleOf, when } from "./format.js";
 import { to } from "./links.js";
+import { paragraphs } from "./paragraphs.js";
 import { box, compareLink } from "./picked.js";
 
 export function role(name) {
@@ -67,11 +68,10 @@ export function line(article, { since, leader, more } = {}) {
 }
 
 export function text(article) {
-  const paragraphs = (article.text || "").split(/\n+/).filter((part) => part.trim());
   return h(
     "div",
     { class: "prose" },
-    paragraphs.map((part) => words("p", part, { lang: article.lang })),
+    paragraphs(article.text || "").map((part) => words("p", part, { lang: article.lang })),
   );
 }
 

@@ -16,8 +16,7 @@ from esdedup.model import Document, Failure
 from esdedup.service.description import model_of
 from esdedup.service.problems import MEDIA_TYPE, Problem, not_found
 from esdedup.service.responses import JsonResponse, ProblemDetails, encode_json
-from esdedup.service.schemas import Article
-from esdedup.service.signing_pool import read_document
+from esdedup.service.schemas import Article, read_document
 from esdedup.service.state import Service
 from esdedup.stores import Record, Store
 

@@ -19,6 +19,7 @@ from esdedup.service.responses import CopyPage, Group, Groups, Leader, MemberPag
 from esdedup.service.routes import PageOffset, PageSize, extract, find_record, respond
 from esdedup.service.schemas import Article, Id
 from esdedup.stores import Record
+from esdedup.stories.articles import source_of
 from esdedup.stories.explain import Explanation
 from esdedup.stories.explain import explain as explain_pair
 from esdedup.stories.text_reuse import TextReuse, find_text_reuse
@@ -131,4 +132,4 @@ def _copies(deduplicator: Deduplicator, document: Document, part: slice) -> Copy
 def _leader(record: Record | None) -> Leader | None:
     if record is None:
         return None
-    return Leader(record.document.title, record.document.source, record.decision.story)
+    return Leader(record.document.title, source_of(record.document), record.decision.story)

@@ -1,4 +1,4 @@
-"""A person's word on groups: what belongs together, what does not, and taking it back."""
+"""Constraints of people: what belongs together, what does not, and how to undo it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ _reading = APIRouter(route_class=ReadRoute)
 _writing = APIRouter(route_class=WriteRoute)
 
 
-@_reading.get("/corrections", responses=responds_with(CorrectionPage), summary="What people said")
+@_reading.get(
+    "/corrections", responses=responds_with(CorrectionPage), summary="The constraints of people"
+)
 async def corrections(service: Here, size: PageSize = 100, offset: PageOffset = 0) -> Response:
-    """In the order of kinds and ids; `of` is there in what follows from another word."""
+    """In the order of kinds and ids; `of` names the constraint that one follows from."""
 
     def job(deduplicator: Deduplicator) -> CorrectionPage:
-        said = deduplicator.store.constraints.read().value.items
-        return CorrectionPage(len(said), said[offset : offset + size])
+        constraints = deduplicator.store.constraints.read().value.items
+        return CorrectionPage(len(constraints), constraints[offset : offset + size])
 
     return await respond(service, job, "corrections")
 
@@ -36,10 +38,10 @@ async def corrections(service: Here, size: PageSize = 100, offset: PageOffset = 
 @_writing.post(
     "/corrections/merge", responses=responds_with(CurationResult), summary="These are the same"
 )
-async def merge(said: PairIn, request: Request, service: Here) -> Response:
+async def merge(given: PairIn, request: Request, service: Here) -> Response:
     """They and their copies are one group from now on, whatever comes."""
-    by = _by(request, said.by)
-    return await _correct(service, lambda d: curation.merge(d, said.ids, by=by, note=said.note))
+    by = _by(request, given.by)
+    return await _correct(service, lambda d: curation.merge(d, given.ids, by=by, note=given.note))
 
 
 @_writing.post(
@@ -47,33 +49,32 @@ async def merge(said: PairIn, request: Request, service: Here) -> Response:
     responses=responds_with(CurationResult),
     summary="The first is none of the others",
 )
-async def split(said: PairIn, request: Request, service: Here) -> Response:
-    by = _by(request, said.by)
-    return await _correct(service, lambda d: curation.split(d, said.ids, by=by, note=said.note))
+async def split(given: PairIn, request: Request, service: Here) -> Response:
+    by = _by(request, given.by)
+    return await _correct(service, lambda d: curation.split(d, given.ids, by=by, note=given.note))
 
 
 @_writing.post(
     "/corrections/pin", responses=responds_with(CurationResult), summary="This is the original"
 )
-async def pin(said: PinIn, request: Request, service: Here) -> Response:
-    by = _by(request, said.by)
-    return await _correct(service, lambda d: curation.pin(d, said.id, by=by, note=said.note))
+async def pin(given: PinIn, request: Request, service: Here) -> Response:
+    by = _by(request, given.by)
+    return await _correct(service, lambda d: curation.pin(d, given.id, by=by, note=given.note))
 
 
 @_writing.post("/corrections/forget", responses=responds_with(CurationResult), summary="Undo")
-async def forget(said: TakenBackIn, service: Here) -> Response:
-    """What was said of an article, or of two with each other, is taken back."""
-    return await _correct(service, lambda d: curation.forget(d, said.ids, said.kind))
+async def forget(given: TakenBackIn, service: Here) -> Response:
+    """Remove the constraints of an article, or of two with each other."""
+    return await _correct(service, lambda d: curation.forget(d, given.ids, given.kind))
 
 
 async def _correct(service: Service, correct: Callable[[Deduplicator], CurationResult]) -> Response:
     return JsonResponse(await service.change(correct, "correct"))
 
 
-def _by(request: Request, given: str) -> str:
+def _by(request: Request, name: str) -> str:
     """The name of the key, where there are keys: nobody speaks for somebody else."""
-    name: str | None = request.scope.get("esdedup.key")
-    return name or given
+    return request.scope.get("esdedup.key") or name
 
 
 for part in (_reading, _writing):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, Iterable
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from time import monotonic
+from datetime import UTC, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -22,9 +21,13 @@ from esdedup.service.routes.searching import parse_date
 from esdedup.service.schemas import Article, Id
 from esdedup.service.state import Service
 from esdedup.stories.events import Event
-from esdedup.stories.events.history import find_events as events_of
 from esdedup.stories.events.report import Report, report
-from esdedup.stories.similar import SimilarNews, similar_to, similar_to_record
+from esdedup.stories.similar import (
+    SimilarNews,
+    similar_to,
+    similar_to_record,
+    similar_to_several,
+)
 from esdedup.stories.timeline import Story, story_of
 
 router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
@@ -32,11 +35,9 @@ router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
 _Size = Annotated[int, Query(ge=1, le=100)]
 _Days = Annotated[float | None, Query(gt=0, le=36_500, description="At most so far apart.")]
 _Since = Annotated[str | None, Query(max_length=40, description="A date; else the last 7 days.")]
-# Finding events reads a week of articles: answers of this age are given again.
-_EVENTS_SECONDS = 20.0
-_MOST_CACHED = 8
+_ReadIds = Annotated[list[Id], Query(min_length=1, max_length=20, description="Ids of articles.")]
 _EVENT_STREAM = "text/event-stream"
-_TOLD = {
+_MESSAGE_EXAMPLE = {
     "schema": {"type": "string"},
     "example": 'event: opened\ndata: {"change": "opened", "event": {"id": "ev-4e95f79", …}}\n\n',
 }
@@ -46,15 +47,19 @@ _TOLD = {
     "/similar", responses=responds_with(SimilarNews), summary="News similar to a stored article"
 )
 async def similar_to_stored(
-    id: Annotated[Id, Query()], service: Here, size: _Size = 10, days: _Days = None
+    id: _ReadIds, service: Here, size: _Size = 10, days: _Days = None
 ) -> Response:
-    """About the same thing and no copies; the words and names that both have say why."""
+    """About the same thing and no copies; the words and names that both have say why.
+
+    Of several ids, as of a reading history, scores add up; `similar_to` names those it is like.
+    """
 
     def job(deduplicator: Deduplicator) -> SimilarNews:
         store = deduplicator.store
-        return similar_to_record(
-            find_record(store, id), store, size=size, window=_days(days), explain=True
-        )
+        records = [find_record(store, one) for one in dict.fromkeys(id)]
+        if len(records) > 1:
+            return similar_to_several(records, store, size=size, window=_days(days), explain=True)
+        return similar_to_record(records[0], store, size=size, window=_days(days), explain=True)
 
     return await respond(service, job, "similar")
 
@@ -103,11 +108,14 @@ async def events(
     offset: Annotated[int, Query(ge=0, le=10_000)] = 0,
 ) -> Response:
     """The latest first, each with its size over time, names, terms and sources."""
-    found = await _events(service, since)
+    found = await _find_events(service, since)
 
     def job(deduplicator: Deduplicator) -> EventPage:
         shown = [report(event, deduplicator.store) for event in found[offset : offset + size]]
-        return EventPage(len(found), list(map(_without_members, shown)))
+        # The members of one event are many; /v1/event has them.
+        return EventPage(
+            len(found), [replace(one, event=replace(one.event, members=())) for one in shown]
+        )
 
     return await respond(service, job, "events")
 
@@ -115,7 +123,9 @@ async def events(
 @router.get(
     "/events/stream",
     response_class=StreamingResponse,
-    responses={200: {"description": "Without an end.", "content": {_EVENT_STREAM: _TOLD}}},
+    responses={
+        200: {"description": "Without an end.", "content": {_EVENT_STREAM: _MESSAGE_EXAMPLE}}
+    },
     summary="Breaking events as they happen",
 )
 async def events_stream(request: Request, service: Here) -> Response:
@@ -132,7 +142,7 @@ async def events_stream(request: Request, service: Here) -> Response:
 
 @router.get("/event", responses=responds_with(Report), summary="One event with its stories")
 async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None) -> Response:
-    found = next((one for one in await _events(service, since) if one.id == id), None)
+    found = next((one for one in await _find_events(service, since) if one.id == id), None)
     if found is None:
         raise Problem(
             404, "unknown-event", "there is no such event since then; /v1/events lists them"
@@ -140,28 +150,12 @@ async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None)
     return await respond(service, lambda d: report(found, d.store, stories=True), "events")
 
 
-async def _events(service: Service, since: str | None) -> list[Event]:
-    """The latest first."""
-    known = service.cache.events
-    moment = _round_to_minute(parse_date("since", since))
-    at, found = known.get(moment, (0.0, []))
-    if moment not in known or monotonic() - at > _EVENTS_SECONDS:
-        found = await service.read(lambda d: events_of(d.store, since=moment), "events")
-        found.sort(key=lambda event: (-event.last_seen, event.id))
-        known.pop(moment, None)
-        known[moment] = (monotonic(), found)
-        while len(known) > _MOST_CACHED:
-            known.pop(next(iter(known)))
-    return found
-
-
-def _round_to_minute(moment: datetime | None) -> datetime | None:
+async def _find_events(service: Service, since: str | None) -> list[Event]:
     """To the minute, so that those who ask for `now - 1 day` over and over get one answer."""
-    return None if moment is None else moment.astimezone(UTC).replace(second=0, microsecond=0)
-
-
-def _without_members(found: Report) -> Report:
-    return replace(found, event=replace(found.event, members=()))
+    moment = parse_date("since", since)
+    if moment is not None:
+        moment = moment.astimezone(UTC).replace(second=0, microsecond=0)
+    return await service.read_events(moment)
 
 
 def _page_of(story: Story, part: slice) -> PagedStory:

@@ -28,6 +28,7 @@ from esdedup.stores.sqlite.database import Database
 from esdedup.stores.sqlite.documents import SQLiteDocuments
 from esdedup.stores.sqlite.rows import marks
 from esdedup.stores.sqlite.topics import find_by_words
+from esdedup.stores.sqlite.word_forms import find_forms
 from esdedup.stores.topical import TopicQuery
 from esdedup.text.fulltext import match_expression, snippet
 
@@ -114,14 +115,20 @@ class SQLiteSearch:
     def _statement(self, query: Query, options: SearchOptions, mode: Mode) -> Statement | None:
         """The statement of a search; None if the words hold no word."""
         tables, rank, where = "documents d", "0.0", ["1"]
+        is_other_form = "0"
         parameters: list[Any] = []
+        form_parameters: list[Any] = []
         if query.words is not None:
             expression = match_expression(query.words)
             if not expression:
                 return None
             tables = "fulltext JOIN documents d ON d.seq = fulltext.rowid"
             rank = "bm25(fulltext, 2.0, 1.0)"
-            where, parameters = ["fulltext MATCH ?"], [expression]
+            every_form = match_expression(query.words, partial(find_forms, self._db))
+            where, parameters = ["fulltext MATCH ?"], [every_form]
+            if every_form != expression:
+                is_other_form = "d.seq NOT IN (SELECT rowid FROM fulltext WHERE fulltext MATCH ?)"
+                form_parameters = [expression]
         if mode == "canonical":
             where.append(f"d.role NOT IN {_NOT_CANONICAL[options.by]}")
         for name, values in query.filters.items():
@@ -139,12 +146,15 @@ class SQLiteSearch:
         selected = ", ".join(f"{key} AS k{place}" for place, key in enumerate(keys))
         found = f"""found AS (
             SELECT d.seq AS seq, d.id AS id, d.moment AS moment, d.role AS role,
-                   {rank} AS rank, {column} AS folded{", " + selected if selected else ""}
+                   {is_other_form} AS is_other_form, {rank} AS rank,
+                   {column} AS folded{", " + selected if selected else ""}
             FROM {tables} WHERE {" AND ".join(where)})"""
         window = options.window_microseconds if mode == "collapse" else 0
         episodes = _episodes(column, window)
         return Statement(
-            f"WITH {found}, {episodes}", (*key_parameters, *parameters), ", ".join(order)
+            f"WITH {found}, {episodes}",
+            (*form_parameters, *key_parameters, *parameters),
+            ", ".join(order),
         )
 
     def _total(self, query: Query, options: SearchOptions, mode: Mode) -> Total:
@@ -384,6 +394,10 @@ def _episodes(column: str, window: int) -> str:
         matched AS (SELECT found.*, episode, first, last FROM found JOIN bounded USING (seq))"""
 
 
+# Words as typed before those with other diacritics; bm25 is smaller for the better.
+_BY_SCORE = ("is_other_form", "rank")
+
+
 def _sort_clauses(query: Query) -> tuple[list[str], list[Any], list[str]]:
     """Keys to select, their parameters, and the order over them; missing values come last."""
     keys: list[str] = []
@@ -391,14 +405,14 @@ def _sort_clauses(query: Query) -> tuple[list[str], list[Any], list[str]]:
     order: list[str] = []
     for name, falling in query.orders:
         if name == "score":
-            order.append("rank")  # bm25 is smaller for the better
+            order += _BY_SCORE
             continue
         place = f"k{len(keys)}"
         key, given = _value(name)
         keys.append(key)
         parameters += given
         order += [f"{place} IS NULL", f"{place}{' DESC' if falling else ''}"]
-    return keys, parameters, [*(order or ["rank"]), "moment", "id"]
+    return keys, parameters, [*(order or _BY_SCORE), "moment", "id"]
 
 
 def _value(name: str) -> tuple[str, list[Any]]:

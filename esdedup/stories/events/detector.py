@@ -3,8 +3,8 @@
 Paper 001, section 2.4.2: an article with more than 15 similar ones within 4 hours reports an
 event. Events are a property of the set of articles, whatever their order of arrival:
 
-    before(y)  = articles x before y, at most a window W earlier, similar to y
-    core(y)    = before(y) has more than N stories (or, counting items, articles)
+    before(y)  = articles x before y, at most a window W earlier, similar to y, of another unit
+    core(y)    = before(y) has more than N units: groups, stories, sources or articles
     an event   = cores joined by similarity within W, and every article that is similar to one of
                  them within W: with the earliest of them, where it is similar to several
     a copy     is where its original is, if at most W lies between them
@@ -53,7 +53,7 @@ class EventDetector:
         if settings.event_count == "items" and "simhash" not in settings.methods:
             raise SettingsError(
                 "event_count = items counts articles that are similar by simhash, and that method "
-                "is off: switch it on (`esdedup backfill --only simhash`), or count stories"
+                "is off: switch it on (`esdedup backfill --only simhash`), or count groups"
             )
         self._settings = settings
         self._counts_items = settings.event_count == "items"
@@ -73,7 +73,7 @@ class EventDetector:
 
     def _clear(self) -> None:
         self._index = make_index(self._settings)
-        self._nodes = Nodes()
+        self._nodes = Nodes(self._settings.event_count)
         self._slots: dict[str, int] = {}  # by id, of the articles held
         self._copies: dict[str, dict[str, EventItem]] = {}  # by group, by id
         self._copy: dict[str, EventItem] = {}
@@ -125,7 +125,7 @@ class EventDetector:
     def _insert(self, items: Iterable[EventItem]) -> None:
         new: list[EventItem] = []
         for item in items:
-            # Counting stories, copies only follow; counting items, everything counts.
+            # Counting items, everything counts; else copies only follow.
             if self._counts_items or not item.is_copy:
                 new.append(item)
                 continue
@@ -153,14 +153,12 @@ class EventDetector:
                 nodes.event[slot], nodes.owner_time[slot], nodes.owner_tie[slot] = event, time, tie
 
     def _select_near(self, slot: int, similar: Slots) -> Slots:
-        """Similar articles that count: other stories, near in time."""
+        """Similar articles that count: of other units, near in time."""
         nodes = self._nodes
         if not len(similar):
             return similar
         is_near = np.abs(nodes.time[similar] - nodes.time[slot]) <= self._window
-        is_near &= nodes.is_held[similar]
-        if not self._counts_items:
-            is_near &= nodes.story[similar] != nodes.story[slot]
+        is_near &= nodes.is_held[similar] & (nodes.unit[similar] != nodes.unit[slot])
         counted: Slots = similar[is_near]
         return counted
 
@@ -189,11 +187,11 @@ class EventDetector:
 
     def _makes_core(self, before: Slots) -> bool:
         least = self._settings.event_items
-        if len(before) <= least or self._counts_items:
-            return len(before) > least
-        # Few articles are enough in most cases, unless these are of few stories.
-        stories = self._nodes.story[before]
-        return len(set(stories[: 2 * least].tolist())) > least or len(np.unique(stories)) > least
+        if len(before) <= least:
+            return False
+        # Few articles are enough in most cases, unless these are of few units.
+        units = self._nodes.unit[before]
+        return len(set(units[: 2 * least].tolist())) > least or len(np.unique(units)) > least
 
     def _become_core(self, slot: int, near: Slots) -> None:
         nodes = self._nodes
@@ -352,7 +350,7 @@ class EventDetector:
         alive = distinct_events(self._nodes.event[self._nodes.is_held])
         changes = []
         for number in [e for e in self._summaries if e not in alive]:
-            event = self._summaries.pop(number).to_event((), ended=True)
+            event = self._summaries.pop(number).to_event((), self._settings, ended=True)
             self._reported.pop(event.id, None)
             if self._has_enough_sources(event):
                 self._ended.append(event)
@@ -365,7 +363,7 @@ class EventDetector:
         for slot in np.flatnonzero(nodes.is_held & (nodes.event == number)).tolist():
             held.append((nodes.items[slot], int(nodes.degree[slot])))
             held += [(copy, NO_DEGREE) for copy in self._copies_near(nodes.items[slot])]
-        return self._summaries[number].to_event(held, keep=self._keep_members)
+        return self._summaries[number].to_event(held, self._settings, keep=self._keep_members)
 
     def _has_enough_sources(self, event: Event) -> bool:
         return len(event.sources) >= self._settings.event_sources

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from urllib.parse import urlsplit
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from esdedup.features.topics import term_vectors
 from esdedup.methods import simhash
-from esdedup.model import JSON, NO_TERMS, microseconds
+from esdedup.model import JSON, NO_TERMS, microseconds, order_of
+from esdedup.model.batching import batched
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
-from esdedup.stores.topical import Clock
+from esdedup.stores.topical import EVER, Clock
+from esdedup.stories.articles import source_of
 from esdedup.stories.events.detector import EventDetector
 from esdedup.stories.events.items import HOUR, Event, EventChange, EventItem
 
 # Searched where no beginning is given: the last days before the latest article.
-DEFAULT_SPAN = timedelta(days=7)
+_DEFAULT_SPAN = 7 * 24 * HOUR
 # Read before the beginning, so that an event which was going on keeps its id. One that had been
 # going on for longer gets another id.
 LEAD_HOURS = 48
@@ -26,7 +27,7 @@ BATCH = 500
 def items_of(records: Sequence[Record], settings: Settings) -> list[EventItem]:
     """What detection needs of stored articles; those that could not be processed are left out."""
     usable = [r for r in records if r.decision.role != "unprocessed"]
-    by_topic = settings.event_count == "stories"
+    by_topic = settings.event_count != "items"
     leaders = [r.document for r in usable if by_topic and r.decision.link.canonical]
     vectors = zip(leaders, term_vectors(leaders, settings), strict=True)
     topics = {document.id: vector for document, vector in vectors}
@@ -40,7 +41,8 @@ def items_of(records: Sequence[Record], settings: Settings) -> list[EventItem]:
                 event_time(record, settings),
                 decision.group,
                 decision.story,
-                _source_of(record),
+                # Without a source an article is its own.
+                source_of(record.document) or f"article {id_}",
                 topics.get(id_, NO_TERMS),
                 simhash.fingerprint_of(keys, settings) if keys else None,
             )
@@ -48,21 +50,12 @@ def items_of(records: Sequence[Record], settings: Settings) -> list[EventItem]:
     return items
 
 
-def clock_of(settings: Settings) -> Clock:
-    return "first_seen" if settings.event_time == "arrival" else "moment"
-
-
 def event_time(record: Record, settings: Settings) -> int:
-    return record.first_seen if settings.event_time == "arrival" else record.order[0]
-
-
-def _source_of(record: Record) -> str:
-    """Named, or the site of its URL; without either an article is its own source."""
-    document = record.document
-    if document.source:
-        return document.source
-    host = urlsplit(document.url).hostname if document.url and "://" in document.url else None
-    return (host or "").removeprefix("www.") or f"article {document.id}"
+    if settings.event_time == "arrival":
+        return record.first_seen
+    published = record.document.published
+    time, _ = order_of(published, record.first_seen, record.document.id)
+    return time
 
 
 def find_events(
@@ -71,19 +64,34 @@ def find_events(
     """The events of a store that had articles since then, in the order they were detected."""
     settings = settings or store.settings
     detector = EventDetector(settings)
-    low = find_start(store, since, settings)
-    if low is None:
-        return []
-    for records in store.documents.scan_by_time(clock_of(settings), low - LEAD_HOURS * HOUR):
-        detector.add(items_of(records, settings))
+    low, parts = read_history(store, since, settings)
+    for items in parts:
+        detector.add(items)
     return [event for event in detector.events() if event.last_seen >= low]
 
 
-def find_start(store: Store, since: datetime | None, settings: Settings) -> int | None:
-    if since is not None:
-        return microseconds(since)
-    latest = store.documents.latest(clock_of(settings))
-    return None if latest is None else latest - DEFAULT_SPAN // timedelta(microseconds=1)
+def read_history(
+    store: Store, since: datetime | None, settings: Settings
+) -> tuple[int, Iterable[Sequence[EventItem]]]:
+    """Where the time in question begins, and the articles to examine in the order of time.
+
+    A store that is ordered by arrival cannot read articles by publication. What was published since
+    then arrived since then, so these articles are read and sorted; without `since`, all are.
+    """
+    is_sorted = settings.event_time == "arrival" or store.settings.keep != "arrival"
+    clock: Clock = "first_seen" if settings.event_time == "arrival" else "moment"
+    latest = store.documents.latest(clock)
+    if latest is None:
+        return 0, ()
+    low = latest - _DEFAULT_SPAN if since is None else microseconds(since)
+    start = low - LEAD_HOURS * HOUR if is_sorted or since is not None else -EVER
+    scanned = (items_of(part, settings) for part in store.documents.scan_by_time(clock, start))
+    if is_sorted:
+        return low, scanned
+    items = sorted((item for part in scanned for item in part), key=lambda i: (i.time, i.id))
+    if since is None:
+        low = items[-1].time - _DEFAULT_SPAN if items else low
+    return low, batched([i for i in items if i.time >= low - LEAD_HOURS * HOUR], BATCH)
 
 
 # --- as articles come --------------------------------------------------------------------------

@@ -9,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
 from esdedup.model import NO_TERMS, TermVector
-from esdedup.model.json_form import JsonField, Result, iso
+from esdedup.model.json_form import JsonField, Result, in_json, iso
+from esdedup.settings import Settings
+from esdedup.settings.table import EventCount
 
 ChangeKind = Literal["opened", "grown", "merged", "renamed", "ended", "withdrawn"]
 
@@ -32,6 +34,12 @@ class EventItem:
     @property
     def is_copy(self) -> bool:
         return self.group != self.id
+
+    def unit(self, counted: EventCount) -> str:
+        """What the article counts as."""
+        if counted == "items":
+            return self.id
+        return {"stories": self.story, "groups": self.group, "sources": self.source}[counted]
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -69,6 +77,42 @@ def _sizes_by_hour(hours: Mapping[int, int]) -> list[tuple[str, int]]:
 _Time = Annotated[int, JsonField(convert=_format_time)]
 
 
+_COUNTED: Mapping[EventCount, str] = {
+    "stories": "stories about it",
+    "groups": "reports of it, originals and updates,",
+    "sources": "sources that reported it",
+    "items": "articles about it",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger(Result):
+    """Why an event was detected: the rule, and the first article that it applied to."""
+
+    article: str
+    counted: EventCount
+    more_than: int
+    within_hours: float
+    min_sources: int
+
+    @classmethod
+    def of(cls, article: str, settings: Settings) -> Trigger:
+        return cls(
+            article,
+            settings.event_count,
+            settings.event_items,
+            settings.event_window,
+            settings.event_sources,
+        )
+
+    @property
+    @in_json()
+    def says(self) -> str:
+        counted = f"more than {self.more_than} {_COUNTED[self.counted]}"
+        rule = f"{counted} came within {self.within_hours:g} hours"
+        return f"{rule}, from at least {self.min_sources} sources" if self.min_sources else rule
+
+
 @dataclass(frozen=True, slots=True)
 class Event(Result):
     """Many articles about one thing within a few hours, as known at the moment."""
@@ -79,6 +123,7 @@ class Event(Result):
     last_seen: _Time
     articles: int
     stories: int
+    groups: Annotated[int, JsonField(description="Originals and updates; the rest are copies.")]
     sources: Mapping[str, int]
     # Size over time: hour since 1970 -> articles.
     hours: Annotated[
@@ -86,6 +131,7 @@ class Event(Result):
         JsonField("size", convert=_sizes_by_hour, description="[hour, articles] of each hour."),
     ]
     representative: str
+    why: Trigger
     members: Annotated[tuple[str, ...], JsonField(omit_empty=True)] = ()
     ended: bool = False
 

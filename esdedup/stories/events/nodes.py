@@ -7,17 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from esdedup.settings.table import EventCount
 from esdedup.stories.events.indexes import Slots
 from esdedup.stories.events.items import NEVER, NO_EVENT, EventItem, number_of
 
 Flags = NDArray[np.bool_]
 
-_PASSES = 8
-
 _COLUMNS = (
     ("time", np.int64, 0),
     ("tie", np.int64, 0),
-    ("story", np.int64, 0),
+    ("unit", np.int64, 0),
     ("event", np.int64, NO_EVENT),
     ("owner_time", np.int64, NEVER),
     ("owner_tie", np.int64, 0),
@@ -37,7 +36,7 @@ class Nodes:
 
     time: NDArray[np.int64]
     tie: NDArray[np.int64]
-    story: NDArray[np.int64]
+    unit: NDArray[np.int64]  # what the article counts as
     event: NDArray[np.int64]  # by number
     owner_time: NDArray[np.int64]  # the core that an article which is no core belongs to
     owner_tie: NDArray[np.int64]
@@ -46,7 +45,8 @@ class Nodes:
     is_affected: Flags  # has a new similar article since the last report
     is_held: Flags
 
-    def __init__(self) -> None:
+    def __init__(self, counted: EventCount) -> None:
+        self._counted = counted
         self.items: list[EventItem] = []
         for name, kind, _ in _COLUMNS:
             setattr(self, name, np.zeros(0, kind))
@@ -55,7 +55,7 @@ class Nodes:
         given = {
             "time": [item.time for item in items],
             "tie": [number_of(item.id) for item in items],
-            "story": [number_of(item.story) for item in items],
+            "unit": [number_of(item.unit(self._counted)) for item in items],
         }
         self.items += items
         for name, kind, default in _COLUMNS:
@@ -91,11 +91,4 @@ def _are_greater(times: NDArray[np.int64], ties: NDArray[np.int64], key: tuple[i
 
 
 def distinct_events(numbers: NDArray[np.int64]) -> set[int]:
-    """Similar articles are in few events: a pass for each of the first is faster than a set."""
-    found: set[int] = set()
-    numbers = numbers[numbers != NO_EVENT]
-    while len(numbers) and len(found) < _PASSES:
-        number = int(numbers[0])
-        found.add(number)
-        numbers = numbers[numbers != number]
-    return found.union(numbers.tolist())
+    return set(np.unique(numbers[numbers != NO_EVENT]).tolist())

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from esdedup.stories.events.items import HOUR, NEVER, NO_DEGREE, Event, EventItem
+from esdedup.settings import Settings
+from esdedup.stories.events.items import HOUR, NEVER, NO_DEGREE, Event, EventItem, Trigger
 
 Core = tuple[int, int, str]  # time, tie, id: an order
 
@@ -22,6 +23,7 @@ class Summary:
     hours: Counter[int] = field(default_factory=Counter)
     stories: set[str] = field(default_factory=set)
     articles: int = 0
+    groups: int = 0
     first: int = NEVER
     last: int = -NEVER
     best: tuple[int, int, str] = (NO_DEGREE, 0, "")  # degree, the earlier the better, id
@@ -48,6 +50,7 @@ class Summary:
         self.hours += other.hours
         self.stories |= other.stories
         self.articles += other.articles
+        self.groups += other.groups
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
         self.best = max(self.best, other.best)
         self.members += other.members
@@ -58,6 +61,7 @@ class Summary:
         self.hours[item.time // HOUR] += 1
         self.stories.add(item.story)
         self.articles += 1
+        self.groups += not item.is_copy
         self.first, self.last = min(self.first, item.time), max(self.last, item.time)
         if degree != NO_DEGREE:
             self.best = max(self.best, (degree, -item.time, item.id))
@@ -65,7 +69,12 @@ class Summary:
             self.members.append((item.time, item.id))
 
     def to_event(
-        self, held: Iterable[tuple[EventItem, int]], *, ended: bool = False, keep: bool = True
+        self,
+        held: Iterable[tuple[EventItem, int]],
+        settings: Settings,
+        *,
+        ended: bool = False,
+        keep: bool = True,
     ) -> Event:
         """With its articles that are still in the window."""
         whole = Summary(self.first_core)
@@ -80,9 +89,11 @@ class Summary:
             last_seen=whole.last,
             articles=whole.articles,
             stories=len(whole.stories),
+            groups=whole.groups,
             sources=dict(sources),
             hours=dict(sorted(whole.hours.items())),
             representative=whole.best[2],
+            why=Trigger.of(self.first_core[2], settings),
             members=tuple(id_ for _, id_ in sorted(whole.members)),
             ended=ended,
         )

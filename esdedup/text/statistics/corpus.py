@@ -205,8 +205,7 @@ class StatisticsBuilder:
 
     def __init__(self, phrase_words: int, shape: Shape, sampled: int = SAMPLED) -> None:
         self._phrase_words = phrase_words
-        self._languages: dict[str, tuple[int, int]] = {}
-        self._stems: dict[str, _StemCounter] = {}
+        self._languages: dict[str, LanguageCounts] = {}
         self._phrases = shape.empty()
         self._sample = Exact.empty(sampled)
         self._sites: dict[str, int] = {}
@@ -229,13 +228,13 @@ class StatisticsBuilder:
             add_bits(self._site_stories, np.concatenate(keys), bits)
 
     def _add_language(self, lang: str, documents: Sequence[DocumentWords]) -> None:
-        number, words = self._languages.get(lang, (0, 0))
-        self._languages[lang] = (
-            number + len(documents),
-            words + sum(document.words for document in documents),
-        )
         stems = np.concatenate([document.stems for document in documents])
-        self._stems.setdefault(lang, _StemCounter()).add(stems)
+        counts = LanguageCounts(
+            len(documents),
+            sum(document.words for document in documents),
+            Exact.empty().add_keys(stems),
+        )
+        self._languages[lang] = self._languages.get(lang, LanguageCounts()).merge(counts)
         phrases = keys_in_language(np.concatenate([d.phrases for d in documents]), lang)
         add_counts(self._phrases, phrases)
         self._sample = self._sample.add_keys(phrases)
@@ -243,37 +242,13 @@ class StatisticsBuilder:
     def statistics(self) -> Statistics:
         return Statistics(
             self._phrase_words,
-            {
-                code: LanguageCounts(number, words, self._stems[code].count_waiting())
-                for code, (number, words) in sorted(self._languages.items())
-            },
+            dict(sorted(self._languages.items())),
             self._phrases,
             self._sample,
             dict(sorted(self._sites.items())),
             self._site_pages,
             self._site_stories,
         )
-
-
-class _StemCounter:
-    """Exact counts of a growing set; new keys wait and are merged in bulk."""
-
-    def __init__(self) -> None:
-        self._counted = Exact.empty()
-        self._waiting: list[Hashes] = []
-        self._many = 0
-
-    def add(self, keys: Hashes) -> None:
-        self._waiting.append(keys)
-        self._many += len(keys)
-        if self._many > max(1 << 20, len(self._counted.keys)):
-            self.count_waiting()
-
-    def count_waiting(self) -> Exact:
-        if self._waiting:
-            self._counted = self._counted.add_keys(np.concatenate(self._waiting))
-            self._waiting, self._many = [], 0
-        return self._counted
 
 
 def keys_in_language(phrases: Hashes, lang: str) -> Hashes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import tomllib
 from collections.abc import Iterator
@@ -89,7 +90,7 @@ def test_the_gateway_does_not_start() -> None:
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_service_in_a_program_of_one_s_own_does_not_start(read_only: bool, store: str) -> None:
     with pytest.raises(SettingsError, match="spaCy finds no such model"):
-        Service(ServiceConfig(store=store, read_only=read_only))._open()
+        asyncio.run(Service(ServiceConfig(store=store, read_only=read_only)).open())
 
 
 @pytest.mark.parametrize("command", ["search ferry", "show a", "stats"])

@@ -97,6 +97,96 @@ def test_two_articles_side_by_side(site: Site, open_page: Open) -> None:
     expect(page.locator(".legend")).to_contain_text("only in the later one")
 
 
+_WRAPPED = """The harbour of Lindmouth was closed for a second night while divers
+looked for the anchor of a tanker that had drifted across the fairway
+in the storm. Two ferries waited outside until the morning came.
+
+Nobody was hurt, the port office said, and the first ship is to leave
+at noon."""
+
+
+def test_lines_broken_at_a_width_are_joined_to_paragraphs(own_site: Site, open_page: Open) -> None:
+    shorter = _WRAPPED.replace(" while divers\nlooked", " when divers\nlooked")
+    for id_, text in (("wrapped", _WRAPPED), ("again", shorter)):
+        article = {"id": id_, "title": "Lindmouth harbour closed", "text": text}
+        httpx.post(own_site.at("v1/articles"), json=article, timeout=PATIENCE).raise_for_status()
+    page = open_page(own_site.at(address("article", id="wrapped")))
+    expect(page.locator(".prose p")).to_have_text(
+        [" ".join(part.split("\n")) for part in _WRAPPED.split("\n\n")]
+    )
+    page.goto(own_site.at(address("compare", a="wrapped", b="again")))
+    earlier = page.locator(".passages").first
+    expect(earlier).to_contain_text("divers looked for")
+    assert [line for line in earlier.inner_text().split("\n") if line][1:] == [
+        " ".join(part.split("\n")) for part in _WRAPPED.split("\n\n")
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ferry times\nNorth quay 8.30\nSouth quay 9.15, not on Sundays\nIsland 10",
+        "The first paragraph of the report is one sentence of a usual length.\n"
+        "The second paragraph of it is one sentence of about that length too.\n"
+        "A third one ends the report, which is as long as the others, nearly.",
+    ],
+)
+def test_other_lines_stay_apart(site: Site, open_page: Open, text: str) -> None:
+    page = open_page(site.at(VIEWS["latest"]))
+    found = page.evaluate(
+        "async (text) => (await import('/static/paragraphs.js')).paragraphs(text)", text
+    )
+    assert found == text.split("\n")
+
+
+@pytest.mark.parametrize(
+    ("reason", "of_old", "expected"),
+    [
+        ("extended", 0.95, "The later article is a longer version of the earlier one"),
+        ("extended", 0.12, "The later article is longer, and holds a part of the earlier one"),
+        ("names", 0.9, "The later article updates the earlier one"),
+    ],
+)
+def test_the_headline_of_a_comparison_fits_its_figures(
+    site: Site, open_page: Open, reason: str, of_old: float, expected: str
+) -> None:
+    page = open_page(site.at(VIEWS["latest"]))
+    evidence = {"verdict": "update", "reason": reason, "of_old": of_old, "of_new": 0.12}
+    headline = page.evaluate(
+        "async (found) => (await import('/static/views/compare.js')).headline(found)",
+        {"rule": "update: …", "evidence": evidence},
+    )
+    assert headline == expected
+
+
+def test_on_a_phone_the_first_result_is_on_the_first_screen(site: Site, open_page: Open) -> None:
+    page = open_page(site.at(address("search", q="ferry")), width=390)
+    box = page.locator(".hit").first.bounding_box()
+    assert box is not None
+    assert box["y"] + 120 < 844  # its headline and source, on a screen of 390 x 844
+    expect(page.get_by_label("Order")).to_be_hidden()
+    page.get_by_text("Options").click()
+    page.get_by_label("Order").select_option("-published")
+    expect(page.get_by_text("Options (1)")).to_be_visible()
+    page = open_page(site.at(address("search", q="ferry")))
+    expect(page.get_by_label("Order")).to_be_visible()
+    expect(page.get_by_text("Options")).to_be_hidden()
+
+
+def test_a_page_without_a_source_has_the_name_of_its_host(own_site: Site, open_page: Open) -> None:
+    for n in range(2):
+        article = {
+            "id": f"hosted{n}",
+            "title": "Lindmouth harbour closed",
+            "text": _WRAPPED,
+            "url": f"https://www.coast{n}.example/{n}",
+        }
+        httpx.post(own_site.at("v1/articles"), json=article, timeout=PATIENCE).raise_for_status()
+    page = open_page(own_site.at(address("story", id="hosted0")))
+    expect(page.locator(".source").first).to_have_text("coast0.example")
+    expect(page.locator(".summary")).to_contain_text("2 sources")
+
+
 def test_moved_passages_stand_at_both_places(own_site: Site, open_page: Open) -> None:
     parts = [
         "The lighthouse at Farrow Point went dark on Sunday after ninety years of service.",
@@ -123,12 +213,13 @@ def test_events_with_a_time_line_and_their_stories(site: Site, open_page: Open) 
     expect(page.locator(".lanes .lane")).to_have_count(1)
     expect(page.locator(".hit .spark")).to_be_visible()
     expect(page.locator(".hit")).to_contain_text("10 articles")
+    expect(page.locator(".hit")).to_contain_text("An event because more than 5 reports of it")
     page.locator(".hit a.open").click()
     expect(page.locator(".kicker")).to_have_text("Events")
     expect(page.locator(".hit .line")).to_have_count(len(crane_articles()))
     assert page.url == site.at(VIEWS["event"])
     page.goto(site.at(VIEWS["unknown event"]))
-    expect(page.locator(".failed")).to_contain_text("there is no such event since then")
+    expect(page.locator(".failed")).to_contain_text("There is no such event in this time")
 
 
 def test_an_event_appears_while_one_looks(own_site: Site, open_page: Open) -> None:
@@ -347,9 +438,13 @@ def test_all_pages_of_a_list_are_shown_as_one(site: Site, open_page: Open) -> No
 
 
 def test_what_does_not_exist_says_so(site: Site, open_page: Open) -> None:
+    """In a sentence for people, and without a button that cannot help."""
     page = open_page(site.at(VIEWS["unknown"]), wait=".failed")
-    expect(page.locator(".failed")).to_contain_text("there is no article 'nobody'")
-    expect(page.get_by_role("button", name="Try again")).to_be_visible()
+    expect(page.locator(".failed")).to_contain_text("There is no such article")
+    expect(page.locator(".failed")).not_to_contain_text("/v1/")
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    page.get_by_role("link", name="Show the latest stories").click()
+    expect(page.locator(".hit").first).to_be_visible()
     page.goto(site.at(VIEWS["nothing found"]))
     expect(page.locator(".empty")).to_contain_text("Nothing found")
 

@@ -35,19 +35,23 @@ def similar(a: EventItem, b: EventItem, settings: Settings) -> bool:
 def events(items: Sequence[EventItem], settings: Settings) -> list[tuple[str, tuple[str, ...]]]:
     """(first core, members in order) of each event, in order."""
     window = settings.event_window * HOUR
-    by_stories = settings.event_count == "stories"
+    by_items = settings.event_count == "items"
 
     def order(item: EventItem) -> tuple[int, int]:
         return item.time, number_of(item.id)
 
-    nodes = sorted((i for i in items if not (by_stories and i.is_copy)), key=order)
+    def unit(item: EventItem) -> str:
+        names = {"stories": item.story, "groups": item.group, "sources": item.source}
+        return names.get(settings.event_count, item.id)
+
+    nodes = sorted((i for i in items if by_items or not i.is_copy), key=order)
     near = {
         a.id: [
             b
             for b in nodes
             if b.id != a.id
             and abs(a.time - b.time) <= window
-            and not (by_stories and a.story == b.story)
+            and unit(a) != unit(b)
             and similar(a, b, settings)
         ]
         for a in nodes
@@ -55,8 +59,7 @@ def events(items: Sequence[EventItem], settings: Settings) -> list[tuple[str, tu
     cores = []
     for item in nodes:
         before = [b for b in near[item.id] if order(b) < order(item)]
-        size = len({b.story for b in before}) if by_stories else len(before)
-        if size > settings.event_items:
+        if len({unit(b) for b in before}) > settings.event_items:
             cores.append(item)
     core_ids = {c.id for c in cores}
     event_of: dict[str, str] = {}
@@ -70,7 +73,7 @@ def events(items: Sequence[EventItem], settings: Settings) -> list[tuple[str, tu
         owners = [b for b in near[item.id] if b.id in core_ids]
         if item.id not in core_ids and owners:
             event_of[item.id] = event_of[min(owners, key=order).id]
-    if by_stories:
+    if not by_items:
         leaders = {item.id: item for item in nodes}
         for item in items:
             leader = leaders.get(item.group) if item.is_copy else None

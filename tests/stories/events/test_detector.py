@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from esdedup.errors import SettingsError
 from esdedup.model import TermVector
 from esdedup.settings import Settings
+from esdedup.settings.table import EventCount
 from esdedup.stories.events import Event, EventDetector, EventItem, replay
 from esdedup.stories.events.items import HOUR
 from tests.stories.events import naive
@@ -57,10 +58,14 @@ def streams(draw: st.DrawFn) -> list[EventItem]:
     return items
 
 
+@pytest.mark.parametrize("counted", ["groups", "stories", "sources"])
 @given(streams())
-@settings(max_examples=100, deadline=None)
-def test_the_window_finds_what_the_definition_says(items: list[EventItem]) -> None:
-    assert shown(replay(items, FEW)) == judged(items, FEW)
+@settings(max_examples=60, deadline=None)
+def test_the_window_finds_what_the_definition_says(
+    counted: EventCount, items: list[EventItem]
+) -> None:
+    chosen = replace(FEW, event_count=counted)
+    assert shown(replay(items, chosen)) == judged(items, chosen)
 
 
 @given(streams(), st.randoms(use_true_random=False), st.integers(1, 9))
@@ -162,6 +167,36 @@ def test_plain_counting_by_simhash_is_as_defined(pairs: list[tuple[int, int]]) -
 def test_one_wire_copy_on_forty_sites_is_no_event() -> None:
     wire = [item(n, n * MINUTE, 1, 2, 3, group="" if n == 0 else "a0") for n in range(40)]
     assert replay(wire, Settings()) == []
+
+
+def told_through_updates() -> list[EventItem]:
+    """One story: an original and 23 updates of it in 3.5 hours, each by another source."""
+    return [replace(item(n, n * 9 * MINUTE, 1, 2, 3), story="a0") for n in range(24)]
+
+
+def test_a_breaking_story_told_through_updates_is_an_event() -> None:
+    (event,) = replay(told_through_updates(), Settings())
+    assert (event.articles, event.stories, event.groups, len(event.sources)) == (24, 1, 24, 24)
+    assert (event.why.article, event.why.counted) == ("a16", "groups")
+    assert event.why.says == (
+        "more than 15 reports of it, originals and updates, came within 4 hours, "
+        "from at least 3 sources"
+    )
+
+
+def test_stories_and_sources_can_be_counted() -> None:
+    by_stories = replace(Settings(), event_count="stories")
+    assert replay(told_through_updates(), by_stories) == []
+    by_sources = replace(Settings(), event_count="sources")
+    (event,) = replay(told_through_updates(), by_sources)
+    assert event.why.counted == "sources"
+    few = [replace(i, source=f"s{n % 15}") for n, i in enumerate(told_through_updates())]
+    assert replay(few, by_sources) == []
+
+
+def test_a_live_blog_of_one_source_is_no_event() -> None:
+    blog = [replace(i, source="blog") for i in told_through_updates()]
+    assert replay(blog, Settings()) == []
 
 
 def test_seventeen_stories_of_one_source_are_none_of_three_are() -> None:

@@ -6,12 +6,26 @@ from dataclasses import replace
 
 from esdedup.settings import Settings
 from esdedup.stories.events import Event
+from esdedup.stories.events.items import Trigger
 from tests.eval.events import labelled_set, measure, scored
 from tests.support.data import labelled
 
 
 def event(*members: str) -> Event:
-    return Event(members[0], 0, 0, 0, len(members), 0, {}, {0: 1}, members[0], members)
+    return Event(
+        id=members[0],
+        first_seen=0,
+        detected=0,
+        last_seen=0,
+        articles=len(members),
+        stories=0,
+        groups=0,
+        sources={},
+        hours={0: 1},
+        representative=members[0],
+        why=Trigger.of(members[0], Settings()),
+        members=members,
+    )
 
 
 def test_figures_of_a_perfect_and_of_a_wrong_answer() -> None:

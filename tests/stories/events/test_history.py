@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from typer.testing import CliRunner
@@ -143,6 +144,21 @@ def test_a_watch_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert {line["event"]["id"]: line["event"]["articles"] for line in lines} == history
 
 
+@pytest.mark.parametrize("keep", ["arrival", "longest"])
+def test_an_archive_counts_by_publication_whatever_orders_the_store(
+    store_url: str, keep: Literal["arrival", "longest"]
+) -> None:
+    """All articles arrive within seconds, in no order of time."""
+    mixed = sorted(week(), key=lambda d: d.id[::-1])
+    with Deduplicator.open(store_url, replace(PUBLISHED, keep=keep)) as news:
+        list(news.add_many(mixed))
+        found = find_events(news.store)
+        assert [(e.articles, len(e.sources)) for e in found] == [(25, 25), (20, 6)]
+        assert [e.id for e in find_events(news.store, since=DAY + timedelta(days=1))] == [
+            found[1].id
+        ]
+
+
 def test_articles_without_dates_count_when_they_came() -> None:
     with Deduplicator.open("sqlite://:memory:", PUBLISHED) as news:
         list(news.add_many([replace(d, published=None) for d in ferry_articles(20, start=DAY)]))
@@ -191,6 +207,8 @@ def test_events_and_the_special_report(desk: str) -> None:
     assert code == 0
     assert first["id"] in output
     assert "25 articles · 24 stories · 25 sources" in output
+    assert "why: more than 15 reports of it, originals and updates, came within 4 hours" in output
+    assert first["why"]["counted"] == "groups"
     for wanted in (first["id"], "ferry7"):
         code, output = run("events", "show", wanted, "--store", desk)
         assert code == 0
@@ -203,7 +221,7 @@ def test_events_and_the_special_report(desk: str) -> None:
 def test_no_event_is_said_and_has_a_code(desk: str) -> None:
     code, output = run("events", "--store", desk, "--set", "event_items=500")
     assert code == 1
-    assert "more than 500 stories" in output
+    assert "more than 500 groups" in output
     code, output = run("events", "--store", desk, "--set", "min_overlap=.1")
     assert code == 2
     assert "min_overlap cannot be set here" in output
@@ -233,6 +251,11 @@ def test_similar_and_story_by_command(desk: str, tmp_path: Path) -> None:
     code, output = run("similar", str(file), "--store", desk, "--json")
     assert code == 0
     assert json.loads(output)["similar"][0]["id"].startswith("strike")
+    code, output = run("similar", "ferry3", "ferry4", "strike2", "--store", desk)
+    assert code == 0
+    assert "similar to: ferry3, ferry4" in output
+    code, output = run("similar", "ferry3", "nobody", "--store", desk)
+    assert (code, "there is no article nobody" in output) == (1, True)
     code, output = run("similar", "nobody", "--store", desk)
     assert code == 1
     assert "there is no article nobody" in output

@@ -8,12 +8,12 @@ import { changes, section, source } from "../parts.js";
 
 const COPIES = 20;
 // Survives a look at another view, not a reload: a text that is checked may not be public yet.
-const kept = { title: "", text: "" };
+const draft = { title: "", text: "" };
 
 export async function render(params, signal) {
   const about = await service(signal);
   const place = h("div", { class: "verdict", "aria-live": "polite" });
-  const title = h("input", { name: "title", value: kept.title, autocomplete: "off", dir: "auto" });
+  const title = h("input", { name: "title", value: draft.title, autocomplete: "off", dir: "auto" });
   const area = h("textarea", {
     name: "text",
     rows: 12,
@@ -21,12 +21,12 @@ export async function render(params, signal) {
     required: true,
     "aria-describedby": "drop-hint",
   });
-  area.value = kept.text;
+  area.value = draft.text;
   title.addEventListener("input", () => {
-    kept.title = title.value;
+    draft.title = title.value;
   });
   area.addEventListener("input", () => {
-    kept.text = area.value;
+    draft.text = area.value;
   });
   const file = h("input", {
     type: "file",
@@ -39,7 +39,7 @@ export async function render(params, signal) {
     if (!article) return;
     if (article.text !== undefined) {
       area.value = article.text;
-      kept.text = article.text;
+      draft.text = article.text;
     }
     check(article, place, signal);
   };

@@ -5,6 +5,7 @@ import { h, heading, outside } from "../dom.js";
 import { count, percent, titleOf } from "../format.js";
 import { go, to } from "../links.js";
 import { changes, role, section, source, time } from "../parts.js";
+import { joined } from "../paragraphs.js";
 import { columns } from "../passages.js";
 import { box, correct } from "../picked.js";
 
@@ -69,15 +70,21 @@ function texts(document) {
   return [title && body ? `${title}\n${body}` : title || body, body];
 }
 
-function headline(found) {
-  const { verdict, numbers } = found.evidence;
-  if (found.rule.startsWith("not compared")) return "Too little in common to be one story";
+// A longer version holds most of the earlier text.
+const MOST = 0.5;
+
+export function headline(found) {
+  const { verdict, reason, of_old: ofOld, of_new: ofNew } = found.evidence;
+  if (found.rule.startsWith("not compared"))
+    return Math.max(ofOld, ofNew) < MOST
+      ? "Too little in common to be one story"
+      : "Alike in part, but not found to be one story";
   if (verdict === "duplicate") return "The later article is a copy of the earlier one";
-  if (verdict === "update")
-    return numbers.length
-      ? "The later article updates the earlier one"
-      : "The later article is a longer version of the earlier one";
-  return "Two different articles";
+  if (verdict !== "update") return "Two different articles";
+  if (reason !== "extended") return "The later article updates the earlier one";
+  return ofOld >= MOST
+    ? "The later article is a longer version of the earlier one"
+    : "The later article is longer, and holds a part of the earlier one";
 }
 
 function evidence(found, old, now) {
@@ -120,7 +127,7 @@ function evidence(found, old, now) {
       found.names.length > 0 &&
         h("li", { dir: "auto" }, `Names in both: ${found.names.slice(0, 12).join(", ")}.`),
       old.decision.group === now.decision.group &&
-        h("li", null, "They are in one group now", spoken && ", because somebody said so", "."),
+        h("li", null, "They are in one group now", grouped(found, spoken), "."),
       found.runner_up &&
         h(
           "li",
@@ -132,6 +139,12 @@ function evidence(found, old, now) {
     ),
     h("p", { class: "small" }, "Rule: ", found.rule),
   );
+}
+
+// Why two articles are in one group though the texts alone say otherwise.
+function grouped(found, spoken) {
+  if (spoken) return ", because a person joined them";
+  return found.evidence.verdict === "duplicate" ? "" : ", each as a copy of a third article";
 }
 
 function legend(spans) {
@@ -168,9 +181,14 @@ function side({ document: article, decision }, label, parts, which) {
     h(
       "div",
       { class: "passages", dir: "auto", lang: article.lang || null },
-      parts.map((part) => passage(part, which)),
+      unbroken(parts).map((part) => passage(part, which)),
     ),
   );
+}
+
+function unbroken(parts) {
+  const texts = joined(parts.map((part) => part.text));
+  return parts.map((part, i) => ({ ...part, text: texts[i] }));
 }
 
 // White space after a passage is not marked, and paragraphs stand apart.

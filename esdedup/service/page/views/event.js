@@ -6,7 +6,7 @@ import { h, heading } from "../dom.js";
 import { count, titleOf } from "../format.js";
 import { to } from "../links.js";
 import { role, section, source, time } from "../parts.js";
-import { sinceOf, span, spark, tags } from "./events.js";
+import { sinceOf, span, spark, tags, why } from "./events.js";
 
 const SOURCES = 8;
 
@@ -27,6 +27,7 @@ export async function render(params, signal) {
       { class: "summary" },
       `${span(event)} · ${count(event.articles, "article")} · ${count(event.stories, "story", "stories")} · ${count(sources.length, "source")}`,
     ),
+    h("p", { class: "meta" }, why(event)),
     h("div", { class: "event-figures" }, spark(event), tags(event)),
     section("Stories", h("ol", { class: "hits" }, (event.sub_stories ?? []).map(story))),
     section("Sources", shares(sources.slice(0, SOURCES), "Articles by source")),

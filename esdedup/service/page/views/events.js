@@ -129,12 +129,17 @@ function card(event, days) {
           count(event.articles, "article"),
           count(event.stories, "story", "stories"),
           count(Object.keys(event.sources).length, "source"),
-        ].map((told) => h("span", null, told)),
+        ].map((text) => h("span", null, text)),
       ),
+      h("p", { class: "meta" }, why(event)),
       tags(event),
     ),
     spark(event),
   );
+}
+
+export function why(event) {
+  return `An event because ${event.why.says}.`;
 }
 
 export function tags(event) {

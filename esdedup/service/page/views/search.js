@@ -24,6 +24,9 @@ const SORTS = [
   ["published", "Oldest first"],
 ];
 
+// On a phone the first result is on the first screen: options open on demand.
+const PHONE = matchMedia("(max-width: 40rem)");
+
 export async function render(params, signal) {
   const { defaults } = await service(signal);
   const asked = read(params, defaults);
@@ -183,29 +186,41 @@ function form(asked) {
       h("button", { type: "submit", class: "main" }, "Search"),
     ),
     h(
-      "div",
-      { class: "choices" },
-      choose("fold", FOLDS, "Fold"),
-      choose("sort", asked.q ? SORTS : SORTS.slice(1), "Order"),
-      asked.fold !== "all" && choose("show", SHOWN, "Show"),
-      date("since", "From"),
-      date("until", "Before"),
+      "details",
+      { class: "filters", open: !PHONE.matches },
+      h("summary", null, filtersTitle(asked)),
+      h(
+        "div",
+        { class: "choices" },
+        choose("fold", FOLDS, "Fold"),
+        choose("sort", asked.q ? SORTS : SORTS.slice(1), "Order"),
+        asked.fold !== "all" && choose("show", SHOWN, "Show"),
+        date("since", "From"),
+        date("until", "Before"),
+      ),
     ),
   );
+}
+
+// As many as differ from what a search begins with.
+function filtersTitle(asked) {
+  const { q, page, source, lang, ...chosen } = address(asked, {});
+  const set = Object.values(chosen).filter((value) => value !== "").length;
+  return set ? `Options (${number(set)})` : "Options";
 }
 
 function summary(found, asked) {
   const { stories, articles, exact } = found.total;
   const about = exact ? "" : "about ";
   const unit = asked.fold === "group" ? ["result", "results"] : ["story", "stories"];
-  const told =
+  const text =
     asked.fold === "all"
       ? count(articles ?? 0, "article")
       : `${about}${count(stories ?? 0, ...unit)} from ${count(articles ?? 0, "article")}`;
   return h(
     "p",
     { class: "summary", id: "summary" },
-    told,
+    text,
     found.notes.map((note) => h("span", { class: "note" }, ` · ${note}`)),
   );
 }
@@ -220,7 +235,7 @@ function list(found, asked) {
         )
       : empty(
           "No articles yet",
-          "Add some with the command esdedup index, or send them to /v1/articles.",
+          "Add some with the command esdedup index.",
         );
   }
   return h(

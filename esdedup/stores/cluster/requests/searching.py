@@ -7,10 +7,13 @@ from typing import Any
 
 from esdedup.model import JSON
 from esdedup.stores.cluster.requests.documents import NO_NAMES, Names
+from esdedup.stores.cluster.requests.mapping import FOLDED
 from esdedup.text.fulltext import query_terms
 
 # French articles and pronouns that melt into the next word, and the letters they do it before.
 _ELIDED = ("l", "d", "j", "m", "t", "s", "c", "n", "qu")
+# The weight of a word that differs from the one typed in its diacritics.
+_OTHER_FORM = 0.01
 _ELIDED_BEFORE = "aàâeéèêëhiîïoôuùûœæy"
 
 
@@ -32,10 +35,17 @@ def words_query(query: str, names: Names = NO_NAMES) -> JSON | None:
 
     Words of scripts without spaces are several tokens, so each word is a phrase. The standard
     analyser knows neither that ı and i are one letter to us nor that l’ is an article in l’été:
-    so a search includes the other forms.
+    so a search includes the other forms. Fields without diacritics, which an index made by us has,
+    match as well, far behind the word as it was typed.
     """
     fields = searched_fields(names)
-    found = [phrase_query(_forms(term), fields) for term in query_terms(query)]
+    found = []
+    for term in query_terms(query):
+        queries = _phrases(_forms(term), fields)
+        if term.isascii():  # who types diacritics means these
+            plain = [f"{name.removesuffix('^2')}.{FOLDED}" for name in fields]
+            queries += _phrases([term], plain, boost=_OTHER_FORM)
+        found.append({"dis_max": {"queries": queries}})
     return {"bool": {"must": found}} if found else None
 
 
@@ -53,11 +63,15 @@ def searched_fields(names: Names) -> list[str]:
 
 def phrase_query(forms: Sequence[str], fields: Sequence[str]) -> JSON:
     """Any form of a word, as a phrase in any of the fields."""
-    queries: list[JSON] = [
-        {"multi_match": {"query": form, "type": "phrase", "fields": list(fields)}}
+    queries = _phrases(forms, fields)
+    return {"dis_max": {"queries": queries}} if len(queries) > 1 else queries[0]
+
+
+def _phrases(forms: Sequence[str], fields: Sequence[str], **options: float) -> list[JSON]:
+    return [
+        {"multi_match": {"query": form, "type": "phrase", "fields": list(fields), **options}}
         for form in dict.fromkeys(forms)
     ]
-    return {"dis_max": {"queries": queries}} if len(queries) > 1 else queries[0]
 
 
 def exact_field(properties: Mapping[str, Any], name: str) -> str | None:
