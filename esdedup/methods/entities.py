@@ -78,7 +78,8 @@ def recognise_batch(batch: Batch, ner: str) -> tuple[Words, Spans]:
     lexicons = [by_language[lang] for lang in batch.languages]
     pairs = zip(batch.texts, batch.documents, strict=True)
     titles = [_title(text, document.text) if document.title else "" for text, document in pairs]
-    words = read(batch.mixed_tokens, batch.texts, lexicons, titles)
+    signed = None if batch.mixed_tokens is batch.all_mixed_tokens else batch.mixed_tokens
+    words = read(batch.all_mixed_tokens, batch.texts, lexicons, titles=titles, signed=signed)
     if ner.startswith(_SPACY):
         from esdedup.features.entities.spacy_ner import recognise_many
 

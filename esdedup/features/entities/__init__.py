@@ -30,7 +30,7 @@ def find_entities(text: str, lang: str | None = None, *, nested: bool = True) ->
     `nested`: also large places within longer names (Mersin in Mersin Üniversitesi).
     """
     lexicons = [lexicon(lang)]
-    words = read(tokenise([text], BASE_MIXED), [text], lexicons, [""])
+    words = read(tokenise([text], BASE_MIXED), [text], lexicons)
     spans = recognise(words, lexicons)
     named = list(
         zip(

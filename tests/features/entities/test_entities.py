@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from esdedup.features.entities import Entity, find_entities
 from esdedup.features.entities.gazetteers import BODY_END, PLACE_END, TITLE, knowledge
 from esdedup.features.entities.languages import RULES, TURKISH
-from esdedup.features.entities.words import align, locate_words
+from esdedup.features.entities.words import locate_words
 from esdedup.text.hashing import BASE_MIXED
 from esdedup.text.tokens import tokenise
 
@@ -165,10 +165,3 @@ def test_the_rules_are_a_part_of_a_spacy_pipeline() -> None:
     assert [(e.label_) for e in doc.ents] == ["ORG", "PERSON"]
     assert doc.ents[1].text == "Canan Ediboğlu"
     assert {span.label_ for span in doc.spans[part.SPANS]} == {"ORG", "LOC", "PERSON"}
-
-
-def test_one_character_for_each_of_the_folded_form() -> None:
-    """What is invisible parts an i from a dot written behind it, as `tokenise` has it."""
-    for text in ("i\u0307stanbul", "i\u200d\u0307stanbul", "\u0130stanbul", "stra\u00dfe \u200dx"):
-        codes = tokenise([text], BASE_MIXED).codes  # with a line end before and behind
-        assert len(align(text)) == len(codes) - 2
