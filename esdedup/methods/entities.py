@@ -72,8 +72,11 @@ def check(settings: Settings) -> None:
         load(settings.ner.removeprefix(_SPACY))
 
 
-def recognise_batch(batch: Batch, ner: str) -> tuple[Words, Spans]:
-    """Find entities by the rules or by a spaCy model, as the setting `ner` names it."""
+def recognise_batch(batch: Batch, ner: str, *, strict: bool = False) -> tuple[Words, Spans]:
+    """Find entities by the rules or by a spaCy model, as the setting `ner` names it.
+
+    `strict`: with the rules that came after format 1, whose keys they would change.
+    """
     by_language = {lang: lexicon(lang) for lang in set(batch.languages)}
     lexicons = [by_language[lang] for lang in batch.languages]
     pairs = zip(batch.texts, batch.documents, strict=True)
@@ -84,7 +87,7 @@ def recognise_batch(batch: Batch, ner: str) -> tuple[Words, Spans]:
         from esdedup.features.entities.spacy_ner import recognise_many
 
         return words, recognise_many(words, batch.texts, ner.removeprefix(_SPACY))
-    return words, recognise(words, lexicons)
+    return words, recognise(words, lexicons, strict=strict)
 
 
 def _title(text: str, body: str) -> str:

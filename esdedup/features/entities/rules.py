@@ -29,6 +29,7 @@ from esdedup.features.entities.classify import (
 from esdedup.features.entities.gazetteers import (
     ABBREVIATED,
     BODY,
+    BODY_END,
     BODY_OF,
     FIRST,
     GENITIVE,
@@ -39,6 +40,7 @@ from esdedup.features.entities.gazetteers import (
     NEVER,
     OBJECTIVE,
     PLACE,
+    PLACE_END,
     PLACE_OF,
     POSSESSIVE,
     SMALL,
@@ -71,10 +73,11 @@ FEWEST_WORDS = 12
 LONGEST_RUN = 12
 
 _Truths = NDArray[np.bool_]
+_NAME_ENDS = PLACE_END | BODY_END
 _SUFFIXES = SUFFIXED | LOCATIVE | MADE_OF | GENITIVE | OBJECTIVE
 _NUMBERS = {PERSON: 0, LOCATION: 1, ORGANISATION: 2, "": -1}
 # Of the number that stands for a context; its other bits are flags of words.
-_INITIAL, _ACRONYM, _HAS_SUFFIXES = 1, 2, 4
+_INITIAL, _ACRONYM, _HAS_SUFFIXES, _STRICT, _CAPITAL_NOUNS = 1, 2, 4, 8, 16
 # Patterns of runs in the cache, of which news has some ten thousand; 50 MB at most.
 _PATTERNS = 1 << 17
 
@@ -89,13 +92,18 @@ class Spans:
     kinds: Places
 
 
-def recognise(words: Words, lexicons: Sequence[EntityLexicon]) -> Spans:
-    """Entities of all texts in their order, none within another."""
+def recognise(words: Words, lexicons: Sequence[EntityLexicon], *, strict: bool = False) -> Spans:
+    """Entities of all texts in their order, none within another.
+
+    `strict`: with the rules that came after format 1, whose keys they would change.
+    """
     capital = np.flatnonzero(words.kinds == CAPITAL)
     counts = _count_by_text(words, capital)
     texts = np.repeat(np.arange(len(counts)), counts)
     is_initial = _are_initial(words, capital)
     is_large = ~(is_initial & (words.flags[capital] & NEVER != 0))
+    if strict:
+        is_large |= _are_heads_of_endings(words, capital)
     is_large &= ~_are_all_capitals(words, counts)[texts]
     large, texts, is_initial = capital[is_large], texts[is_large], is_initial[is_large]
     if not len(large):
@@ -110,6 +118,9 @@ def recognise(words: Words, lexicons: Sequence[EntityLexicon]) -> Spans:
     texts = texts[begins]
     _add_names(flags, words, starts, ends, lexicons)
     contexts = _context_codes(words, starts, ends, is_initial[begins], has_suffixes[begins])
+    if strict:
+        nouns = np.array([one.knowledge.has_capital_nouns for one in lexicons], bool)
+        contexts |= _STRICT | nouns[texts] * _CAPITAL_NOUNS
     return _resolve_kinds(words, texts, starts, _judge(flags, starts, ends, contexts))
 
 
@@ -120,6 +131,14 @@ def _are_initial(words: Words, places: Places) -> _Truths:
     begins: _Truths = before & (APOSTROPHE | QUOTE | STOP) != 0
     begins |= (before & DOT != 0) & ~is_abbreviated
     return begins
+
+
+def _are_heads_of_endings(words: Words, places: Places) -> _Truths:
+    """Merkez Bankası: whether an ending of an organisation or a place follows, with a capital."""
+    following = np.minimum(places + 1, len(words.flags) - 1)
+    heads: _Truths = words.behind[places] == SPACE
+    heads &= (words.kinds[following] == CAPITAL) & (words.flags[following] & _NAME_ENDS != 0)
+    return heads
 
 
 def _are_run_ends(words: Words, places: Places, has_suffixes: _Truths) -> _Truths:
@@ -218,6 +237,8 @@ def _context(code: int) -> Context:
         suffix=code & _SUFFIXES,
         is_acronym=bool(code & _ACRONYM),
         has_suffixes=bool(code & _HAS_SUFFIXES),
+        strict=bool(code & _STRICT),
+        has_capital_nouns=bool(code & _CAPITAL_NOUNS),
     )
 
 
