@@ -91,7 +91,7 @@ def extractor_version() -> str:
 
 def _key(page: Document, settings: Settings) -> str:
     digest = hashlib.sha256(page.html or b"").hexdigest()
-    return f"{extractor_version()}:{settings.page_megabytes}:{digest}"
+    return f"{extractor_version()}:{settings.extractor}:{settings.page_megabytes}:{digest}"
 
 
 def _extract(pages: Sequence[Document], settings: Settings) -> Iterator[str | Failure]:

@@ -25,8 +25,13 @@ class Signed:
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise the error that signing would raise with every document: missing statistics, models."""
+    """Raise the error that signing would raise with every document: missing statistics, models,
+    the library of `extractor = fast`."""
     statistics_of(settings)
+    if settings.extractor == "fast":
+        from esdedup.ingest.html import load_extractor
+
+        load_extractor(settings.extractor)
     for name in settings.methods:
         module = method(name)
         if hasattr(module, "check"):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from esdedup.errors import ExtractionError
-from esdedup.ingest.html import decode_page, extract
+from esdedup import Deduplicator
+from esdedup.errors import ExtractionError, SettingsError
+from esdedup.ingest.html import decode_page, extract, load_extractor
 from esdedup.ingest.readers import content_id
 from esdedup.model import Document
 from esdedup.settings import Settings
@@ -80,6 +84,53 @@ def test_a_table_beside_the_article_adds_nothing() -> None:
     document = extracted(in_table(figures, f"<article>{story}</article>"))
     assert document.text.count("present the bill") == 8
     assert "Share prices" not in document.text
+
+
+def test_of_a_page_laid_out_in_tables_lines_are_kept_that_two_algorithms_read() -> None:
+    story = "".join(f"<p>{ENGLISH}{n} members spoke.</p>" for n in range(4))
+    letter = "<p>Members of this site receive our weekly letter with the best stories.</p>"
+    shop = "<p>Readers may also order photographs of all events that we cover.</p>"
+    document = extracted(in_table(f"{story}</td></tr><tr><td>{letter}{shop}", ""))
+    assert document.text.count("present the bill") == 4
+    assert "weekly letter" not in document.text
+    assert "photographs" not in document.text
+
+
+def test_a_page_whose_article_is_in_its_json_ld_alone() -> None:
+    body = json.dumps({"@type": "NewsArticle", "articleBody": ENGLISH * 3})
+    script = f'<script type="application/ld+json">{body}</script>'
+    document = extracted(f"<html><head>{script}</head><body><div id='app'></div></body></html>")
+    assert document.text.count("present the bill") == 3
+
+
+# --- the fast extractor ------------------------------------------------------------------------
+
+FAST = replace(SETTINGS, extractor="fast")
+
+
+def test_the_fast_extractor_reads_the_same_article() -> None:
+    content = page(head='<meta property="article:published_time" content="2024-05-01">').encode()
+    document = extract(Document(id="1", html=content), FAST)
+    assert document.text.count("present the bill") == 2
+    assert "Sports" not in document.text
+    assert document.title == "A headline of the day"
+    assert document.published == datetime(2024, 5, 1, tzinfo=UTC)
+
+
+def test_the_fast_extractor_finds_no_article_in_an_empty_page() -> None:
+    with pytest.raises(ExtractionError, match="no article text"):
+        extract(Document(id="1", html=b"<html><body><script>x</script></body></html>"), FAST)
+
+
+def test_without_resiliparse_the_error_comes_first_and_names_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "resiliparse.extract", None)
+    load_extractor.cache_clear()
+    with pytest.raises(SettingsError, match=r"pip install 'esdedup\[fast\]'.*extractor=accurate"):
+        Deduplicator.open(f"sqlite:///{tmp_path}/news.db", FAST)
+    assert not list(tmp_path.iterdir())
+    load_extractor.cache_clear()
 
 
 def test_ready_text_is_returned_as_it_is() -> None:

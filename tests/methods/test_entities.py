@@ -24,7 +24,7 @@ from esdedup.text.batch import Batch
 from tests.features.entities import naive as naive_entities
 
 TWEEZER = Settings.load(preset="tweezer", environment={})
-ACROSS = replace(TWEEZER, entity_in_sentence=False)  # as format 1 has it
+ACROSS = replace(TWEEZER, entity_in_sentence=False, format=1)
 FIGURE_4_1 = (
     "Bursa'nın Orhangazi İlçesi'nde apandisit ameliyatı sırasında doktor hatasına bağlı olarak "
     "kalın bağırsağının yırtıldığı ve bunun sonucunda vücuduna enfeksiyon yayıldığı için öldüğü "
@@ -265,7 +265,7 @@ def test_the_measure_is_the_shared_key() -> None:
 def test_any_text_is_signed_in_any_language(text: str, lang: str | None) -> None:
     found = signed(text, lang)
     assert found == signed(text, lang)
-    assert len(found) == 40 or not naive_entities.words(text)
+    assert len(found) == 40 or not naive_entities.words(text, lang)
 
 
 def test_no_capitals_and_all_capitals_have_no_entities() -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from esdedup.ingest.readers.encodings import decode, looks_binary
+from esdedup.ingest.readers.paragraphs import join_wrapped_lines
 from esdedup.ingest.readers.records import FieldMap, clean, content_id, record_failure, url_id
 from esdedup.ingest.readers.streams import (
     MAX_BYTES,
@@ -39,7 +40,11 @@ def read_text(source: Source, fields: FieldMap) -> Items:
     if not text:
         yield record_failure(source.name, "the file has no text")
         return
-    yield Document(id=content_id(text=text), text=text, extra={"file": clean(source.name)})
+    yield Document(
+        id=content_id(text=text),
+        text=join_wrapped_lines(text),
+        extra={"file": clean(source.name)},
+    )
 
 
 def read_warc(source: Source, fields: FieldMap) -> Items:

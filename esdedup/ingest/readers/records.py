@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from esdedup.errors import DocumentError, InputError
 from esdedup.ingest.readers.dates import parse_date
+from esdedup.ingest.readers.paragraphs import join_wrapped_lines
 from esdedup.model import MAX_ID_BYTES, NESTED, Document, Failure
 from esdedup.model.encoding import is_too_deep
 
@@ -97,7 +98,8 @@ def to_document(record: Record, where: str, fields: FieldMap) -> Document | Fail
 
     def document_with(id_: str) -> Document:
         source, lang, published = known["source"] or None, known["lang"], known["published"]
-        return Document(id_, title, text, url, source, lang, published, html, {**rest, **raw})
+        joined = join_wrapped_lines(text)
+        return Document(id_, title, joined, url, source, lang, published, html, {**rest, **raw})
 
     if given_id is not None:
         try:
@@ -121,9 +123,18 @@ def clean(text: str) -> str:
     """Without null bytes; halves of surrogate pairs become U+FFFD."""
     if text.isascii():
         return text.replace("\x00", "")
-    if _UNUSABLE.search(text) is None:
+    if "\x00" not in text and _is_encodable(text):
         return text
     return _UNUSABLE.sub(lambda found: "" if found[0] == "\x00" else "�", text)
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether there is no half of a surrogate pair; a search for one takes five times as long."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def clean_values(value: Any) -> Any:

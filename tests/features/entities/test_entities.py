@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from esdedup.features.entities import Entity, find_entities
 from esdedup.features.entities.gazetteers import BODY_END, PLACE_END, TITLE, knowledge
 from esdedup.features.entities.languages import RULES, TURKISH
-from esdedup.features.entities.words import align, locate_words
+from esdedup.features.entities.words import locate_words
 from esdedup.text.hashing import BASE_MIXED
 from esdedup.text.tokens import tokenise
 
@@ -118,6 +118,41 @@ def test_the_same_scheme_in_other_languages(
     assert names <= names_of(text, lang)[kind]
 
 
+@pytest.mark.parametrize(
+    ("lang", "text", "format_1", "strict"),
+    [
+        ("tr", "Merkez Bankası faiz kararını açıkladı.", set(), {"Merkez Bankası"}),
+        ("tr", "Halk Bankası duyurdu.", set(), {"Halk Bankası"}),
+        ("tr", "Dün Mehmet Demir Van'da konuştu.", {"Mehmet Demir Van"}, {"Mehmet Demir", "Van"}),
+        (
+            "tr",
+            "Dün Sezen Kaya İstanbul Harbiye'de konser verdi.",
+            {"Sezen Kaya İstanbul Harbiye"},
+            {"Sezen Kaya", "İstanbul Harbiye"},
+        ),
+        ("de", "Gestern traf der Koch die Frau am Essen.", {"Koch", "Essen"}, set()),
+        (
+            "de",
+            "Die Reise führte in die Schweiz nach Bern.",
+            {"Reise", "Schweiz", "Bern"},
+            {"Schweiz", "Bern"},
+        ),
+        ("de", "Gestern kam Herr Koch nach Hamburg.", {"Koch", "Hamburg"}, {"Koch", "Hamburg"}),
+        (
+            "en",
+            "The talks in Berlin and London went on.",
+            {"Berlin", "London"},
+            {"Berlin", "London"},
+        ),
+    ],
+)
+def test_strict_rules_are_not_those_of_format_1(
+    lang: str, text: str, format_1: set[str], strict: set[str]
+) -> None:
+    assert {e.text for e in find_entities(text, lang, nested=False)} == format_1
+    assert {e.text for e in find_entities(text, lang, nested=False, strict=True)} == strict
+
+
 def test_words_of_grammar_are_no_names() -> None:
     text = "The Monday after was cold. However, it rained. In April the French left. But no."
     assert not any(names_of(text, "en").values())
@@ -165,10 +200,3 @@ def test_the_rules_are_a_part_of_a_spacy_pipeline() -> None:
     assert [(e.label_) for e in doc.ents] == ["ORG", "PERSON"]
     assert doc.ents[1].text == "Canan Ediboğlu"
     assert {span.label_ for span in doc.spans[part.SPANS]} == {"ORG", "LOC", "PERSON"}
-
-
-def test_one_character_for_each_of_the_folded_form() -> None:
-    """What is invisible parts an i from a dot written behind it, as `tokenise` has it."""
-    for text in ("i\u0307stanbul", "i\u200d\u0307stanbul", "\u0130stanbul", "stra\u00dfe \u200dx"):
-        codes = tokenise([text], BASE_MIXED).codes  # with a line end before and behind
-        assert len(align(text)) == len(codes) - 2
