@@ -66,7 +66,7 @@ def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]
     batch = Batch(documents, settings)
     digests = exact.sign(batch, settings)
     keys, seeds = _keys_by_method(batch, digests, settings)
-    cache_signed(batch)
+    cache_signed(batch, digests)
     format_ = settings.fingerprint_of_format()
     signed = []
     for i, document in enumerate(documents):

@@ -75,16 +75,17 @@ class ContentCache:
         }
         if missing:
             batch = Batch(list(missing.values()), settings)
-            computed = dict(zip(missing, compute_contents(batch), strict=True))
+            contents = compute_contents(batch, exact.sign(batch, settings))
+            computed = dict(zip(missing, contents, strict=True))
             self._put(computed)
             found |= computed
         return [found[key] for key in keys]
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: Batch, digests: Sequence[str]) -> None:
         """Cache the contents of texts that were just signed. Worker processes compare nothing."""
         if parent_process() is None:
             keys = _keys(batch.documents, batch.settings)
-            self._put(dict(zip(keys, compute_contents(batch), strict=True)))
+            self._put(dict(zip(keys, compute_contents(batch, digests), strict=True)))
 
     def _put(self, contents: dict[_Key, Content]) -> None:
         with self._lock:
@@ -117,9 +118,9 @@ def _units(content: Content) -> int:
     return len(content.text) + 4 * len(content.shingles) + 500
 
 
-def compute_contents(batch: Batch) -> Iterator[Content]:
+def compute_contents(batch: Batch, digests: Sequence[str]) -> Iterator[Content]:
+    """`digests` are those of `exact.sign`."""
     settings = batch.settings
-    digests = exact.sign(batch, settings)
     for i, document in enumerate(batch.documents):
         start, end = batch.ranges[i]
         words = batch.tokens.count(i)

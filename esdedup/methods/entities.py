@@ -48,7 +48,7 @@ class SignedBody:
 
 
 def sign(batch: Batch, settings: Settings) -> list[SignedBody]:
-    words, spans = recognise_batch(batch, settings.ner, strict=settings.format > 1)
+    words, spans = recognise_batch(batch, settings.ner)
     spans = merge_adjacent(words, spans)
     made, texts = _drop_repeated(contexts(words, spans, settings), spans.texts)
     bounds = np.searchsorted(texts, np.arange(len(words.first))).tolist()
@@ -110,22 +110,18 @@ def check(settings: Settings) -> None:
         load(settings.ner.removeprefix(_SPACY))
 
 
-def recognise_batch(batch: Batch, ner: str, *, strict: bool = False) -> tuple[Words, Spans]:
-    """Find entities by the rules or by a spaCy model, as the setting `ner` names it.
-
-    `strict`: with the rules that came after format 1, whose keys they would change.
-    """
+def recognise_batch(batch: Batch, ner: str) -> tuple[Words, Spans]:
+    """Find entities by the rules or by a spaCy model, as the setting `ner` names it."""
     by_language = {lang: lexicon(lang) for lang in set(batch.languages)}
     lexicons = [by_language[lang] for lang in batch.languages]
     pairs = zip(batch.texts, batch.documents, strict=True)
     titles = [_title(text, document.text) if document.title else "" for text, document in pairs]
-    signed = None if batch.mixed_tokens is batch.all_mixed_tokens else batch.mixed_tokens
-    words = read(batch.all_mixed_tokens, batch.texts, lexicons, titles=titles, signed=signed)
+    words = read(batch.mixed_tokens, batch.texts, lexicons, titles)
     if ner.startswith(_SPACY):
         from esdedup.features.entities.spacy_ner import recognise_many
 
         return words, recognise_many(words, batch.texts, ner.removeprefix(_SPACY))
-    return words, recognise(words, lexicons, strict=strict)
+    return words, recognise(words, lexicons)
 
 
 def _title(text: str, body: str) -> str:

@@ -41,7 +41,7 @@ class Batch:
     def mixed_tokens(self) -> Tokens:
         """The words of `tokens` by the better base: different words may have the same polynomial
         of base 31, and neither a stem nor a count may depend on it."""
-        return self._select_signed(self.all_mixed_tokens)
+        return self._select_signed(self._all_mixed_tokens)
 
     @cached_property
     def _all_tokens(self) -> Tokens:
@@ -49,8 +49,7 @@ class Batch:
         return tokenise(self.texts, base)
 
     @cached_property
-    def all_mixed_tokens(self) -> Tokens:
-        """Like `mixed_tokens`, with the words in boilerplate."""
+    def _all_mixed_tokens(self) -> Tokens:
         mixed = self.settings.fingerprint == "mixed"
         return self._all_tokens if mixed else tokenise(self.texts, BASE_MIXED)
 
@@ -59,7 +58,9 @@ class Batch:
         statistics = statistics_of(self.settings)
         if statistics is None or not self.settings.leave_out_boilerplate:
             return None
-        return outside_boilerplate(self.all_mixed_tokens, self.documents, statistics, self.settings)
+        return outside_boilerplate(
+            self._all_mixed_tokens, self.documents, statistics, self.settings
+        )
 
     def _select_signed(self, tokens: Tokens) -> Tokens:
         return tokens if self._signed_words is None else select_words(tokens, self._signed_words)

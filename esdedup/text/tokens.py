@@ -12,7 +12,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +79,15 @@ class Tokens:
         code_points = self.codes[start : start + self.lengths[place]]
         return code_points.tobytes().decode("utf-32-le", "surrogatepass")
 
+    def words(self, places: NDArray[np.int64]) -> list[str]:
+        """The words at several places, in a third of the time that single calls take."""
+        starts = self.starts[places]
+        ends = starts + self.lengths[places]
+        return [
+            self.codes[start:end].tobytes().decode("utf-32-le", "surrogatepass")
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
     def shingles(self, words: int) -> Hashes:
         """Polynomial over the characters of each run of `words` words joined by one space.
 
@@ -125,34 +133,26 @@ def word_edges(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
 
 def tokenise(texts: Sequence[str], base: int) -> Tokens:
     """Words of all texts at once: a handful of passes in numpy over their characters."""
-    split = split_words([fold(text) for text in texts])
-    hashes = _word_hashes(split.codes, split.starts, split.ends, base)
-    return Tokens(hashes, split.ends - split.starts, split.first, base, split.codes, split.starts)
+    codes, classes, ends_of_texts = _classify([fold(text) for text in texts])
+    starts, ends = _word_edges(classes)
+    hashes = _word_hashes(codes, starts, ends, base)
+    first = np.concatenate([[0], np.searchsorted(starts, ends_of_texts)])
+    return Tokens(hashes, ends - starts, first, base, codes, starts)
 
 
-class SplitTexts(NamedTuple):
-    """Where the words of a batch of texts are: `first[i]:first[i + 1]` are those of text i, and
-    `starts` and `ends` are places among `codes`, the code points that are not ignored."""
-
-    codes: NDArray[np.uint32]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    first: NDArray[np.int64]
-
-
-def split_words(texts: Sequence[str]) -> SplitTexts:
-    """Locate the words of texts that are in NFKC or folded; both forms have the same words."""
+def _classify(
+    folded: Sequence[str],
+) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.int64]]:
+    """Code points and their classes without those that are ignored, and where each text ends."""
     # A line end before, between and after: no word crosses a text, and edges come in pairs.
-    codes = code_points("\n" + "\n".join(texts) + "\n")
-    ends_of_texts = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)) + 1)
+    codes = code_points("\n" + "\n".join(folded) + "\n")
+    ends_of_texts = np.cumsum(np.fromiter(map(len, folded), np.int64, len(folded)) + 1)
     classes = _classes().take(codes)
     if (classes == _IGNORED).any():
         is_read = classes != _IGNORED
         ends_of_texts = np.cumsum(is_read)[ends_of_texts] - 1
         codes, classes = codes[is_read], classes[is_read]
-    starts, ends = _word_edges(classes)
-    first = np.concatenate([[0], np.searchsorted(starts, ends_of_texts)])
-    return SplitTexts(codes, starts, ends, first)
+    return codes, classes, ends_of_texts
 
 
 def _word_edges(classes: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

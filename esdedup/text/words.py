@@ -168,8 +168,15 @@ def _salt(base: int, code: str) -> int:
     return name_hash(f"{base} {code}")
 
 
-# Words in a table, with their stems about 60 MB; a full table is emptied.
-_MOST_WORDS = 1 << 18
+# Places for words seen, a power of two: the vocabulary of some ten thousand articles. Each word has
+# two. A new one takes its first, whose word goes to its second and drives out what is there: so
+# the size is bounded, nothing is searched, and after some turns all have a place (cuckoo hashing).
+_PLACES = 1 << 18
+_SHIFT = np.uint64(64 - 18)
+_SECOND_SHIFT = np.uint64(64 - 2 * 18)
+_IN_TABLE = np.uint64(_PLACES - 1)
+# Stems in the table (about 20 MB); a full table is emptied.
+_MOST_TERMS = 1 << 18
 
 
 class _TermTable:
@@ -177,7 +184,8 @@ class _TermTable:
 
     def __init__(self, statistics: Statistics | None = None) -> None:
         self._statistics = statistics
-        self._by_word: dict[int, int] = {}  # the number of its term; negative for a stop word
+        self._keys = np.zeros(_PLACES, np.uint64)
+        self._numbers = np.zeros(_PLACES, np.int64)  # negative for a stop word
         self._by_term: dict[tuple[str, int], int] = {}
         self._stems = [""]  # number 0 is nobody's, so that every number has a sign
         self._hashes = np.zeros(1 << 12, np.uint64)
@@ -185,19 +193,41 @@ class _TermTable:
 
     @property
     def is_full(self) -> bool:
-        return len(self._by_word) > _MOST_WORDS
+        return len(self._stems) > _MOST_TERMS
 
     def terms(self, tokens: Tokens, codes: Sequence[str]) -> Terms:
         salts = np.array([_salt(tokens.base, code) for code in codes], np.uint64)
         keys = mix(tokens.hashes + np.repeat(salts, np.diff(tokens.first)))
-        distinct, places, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        numbers = [self._by_word.get(key, 0) for key in distinct.tolist()]
-        for i in [i for i, number in enumerate(numbers) if not number]:
-            text = int(np.searchsorted(tokens.first, places[i], side="right")) - 1
-            found = term(tokens.word(int(places[i])), codes[text], self._statistics)
-            self._by_word[int(distinct[i])] = numbers[i] = self._number(found)
-        signed = np.array(numbers, np.int64)[inverse]
-        return Terms(np.abs(signed), signed < 0, self._hashes, self._rarities, self._stems)
+        places = (keys >> _SHIFT).astype(np.int64)
+        elsewhere = np.flatnonzero(self._keys[places] != keys)
+        second = _second_places(keys[elsewhere])
+        places[elsewhere] = second
+        numbers = self._numbers[places]
+        unseen = elsewhere[self._keys[second] != keys[elsewhere]]
+        if len(unseen):
+            numbers[unseen] = self._learn(tokens, codes, keys[unseen], unseen)
+        return Terms(np.abs(numbers), numbers < 0, self._hashes, self._rarities, self._stems)
+
+    def _learn(
+        self, tokens: Tokens, codes: Sequence[str], keys: Hashes, unseen: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """The numbers of words not in their places; each is looked at once."""
+        distinct, one, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        texts = np.searchsorted(tokens.first, unseen[one], side="right") - 1
+        numbers = np.fromiter(
+            (
+                self._number(term(word, codes[text], self._statistics))
+                for word, text in zip(tokens.words(unseen[one]), texts.tolist(), strict=True)
+            ),
+            np.int64,
+            len(distinct),
+        )
+        places = (distinct >> _SHIFT).astype(np.int64)
+        before = self._keys[places]
+        second = _second_places(before)
+        self._keys[second], self._numbers[second] = before, self._numbers[places]
+        self._keys[places], self._numbers[places] = distinct, numbers
+        return numbers[inverse]
 
     def _number(self, term: Term) -> int:
         number = self._by_term.setdefault((term.stem, term.rarity), len(self._stems))
@@ -208,6 +238,10 @@ class _TermTable:
                 self._rarities = np.concatenate([self._rarities, np.zeros_like(self._rarities)])
             self._hashes[number], self._rarities[number] = name_hash(term.stem), term.rarity
         return -number if term.is_stop else number
+
+
+def _second_places(keys: Hashes) -> NDArray[np.int64]:
+    return (keys >> _SECOND_SHIFT & _IN_TABLE).astype(np.int64)
 
 
 # One for each version of statistics that a process uses, in practice one or two.

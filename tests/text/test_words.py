@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -111,14 +112,39 @@ def test_terms_of_a_batch_are_the_naive_ones(batch: list[str], random: object) -
     assert looked_up(batch, codes) == expected
 
 
-def test_a_full_table_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "_MOST_WORDS", 10)
+def test_words_that_drive_each_other_out_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two places for all words nearly every one is unseen again."""
+    _give_places(monkeypatch, bits=1)
+    batch = ["the bridges of the flood", "flood and fire, and the river", "bridge"]
+    for _ in range(3):
+        assert looked_up(batch, ["en"] * 3) == [naive(text, "en") for text in batch]
+
+
+def test_after_some_turns_every_word_has_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    _give_places(monkeypatch, bits=10)
+    batch = [" ".join(f"w{i}" for i in range(200))]
+    for _ in range(50):
+        assert looked_up(batch, ["en"]) == [naive(batch[0], "en")]
+    monkeypatch.setattr(words, "term", None)  # nobody asks what a word is any more
+    assert looked_up(batch, ["en"]) == [naive(batch[0], "en")]
+
+
+def _give_places(monkeypatch: pytest.MonkeyPatch, *, bits: int) -> None:
+    monkeypatch.setattr(words, "_PLACES", 1 << bits)
+    monkeypatch.setattr(words, "_SHIFT", np.uint64(64 - bits))
+    monkeypatch.setattr(words, "_SECOND_SHIFT", np.uint64(64 - 2 * bits))
+    monkeypatch.setattr(words, "_IN_TABLE", np.uint64((1 << bits) - 1))
+    monkeypatch.setattr(words, "_seen", {})
+
+
+def test_a_full_memory_starts_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(words, "_MOST_TERMS", 10)
     monkeypatch.setattr(words, "_seen", {})
     kept = read_terms(tokenise(["ferry fire"], BASE_MIXED), ["en"])
     for start in range(0, 200, 20):
         batch = [" ".join(f"w{i}" for i in range(start, start + 20))]
         assert looked_up(batch, ["en"]) == [naive(batch[0], "en")]
-    assert len(words._seen[""]._by_word) <= 10 + 20
+    assert len(words._seen[""]._stems) <= 10 + 21
     assert [kept.stems[n] for n in kept.numbers.tolist()] == ["ferri", "fire"]
 
 

@@ -24,17 +24,14 @@ class Entity(NamedTuple):
     text: str
 
 
-def find_entities(
-    text: str, lang: str | None = None, *, nested: bool = True, strict: bool = False
-) -> list[Entity]:
+def find_entities(text: str, lang: str | None = None, *, nested: bool = True) -> list[Entity]:
     """The entities of a text by rules, with their places; suffixes are cut off.
 
     `nested`: also large places within longer names (Mersin in Mersin Üniversitesi).
-    `strict`: with the rules that came after format 1, whose keys they would change.
     """
     lexicons = [lexicon(lang)]
-    words = read(tokenise([text], BASE_MIXED), [text], lexicons)
-    spans = recognise(words, lexicons, strict=strict)
+    words = read(tokenise([text], BASE_MIXED), [text], lexicons, [""])
+    spans = recognise(words, lexicons)
     named = list(
         zip(
             spans.starts.tolist(),

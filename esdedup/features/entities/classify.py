@@ -22,7 +22,6 @@ from esdedup.features.entities.gazetteers import (
     BRIEF,
     CLUB,
     CONJUNCTION,
-    DETERMINER,
     GENITIVE,
     GIVEN,
     HONORIFIC,
@@ -54,7 +53,7 @@ from esdedup.features.entities.gazetteers import (
 )
 
 PERSON, LOCATION, ORGANISATION = "person", "location", "organisation"
-BEFORE = PERSON_BEFORE | PLACE_BEFORE | BODY_BEFORE | DETERMINER
+BEFORE = PERSON_BEFORE | PLACE_BEFORE | BODY_BEFORE
 AFTER = PERSON_AFTER | PLACE_AFTER | BODY_AFTER | OTHER_AFTER
 
 NAMED = GIVEN | SURNAME | PLACE | BODY
@@ -88,8 +87,7 @@ class Piece(NamedTuple):
 
 class Context(NamedTuple):
     """What is beside a run: flags of the words around it, and of the ending behind its
-    apostrophe. `strict` has rules that are not those of format 1, `has_capital_nouns` another:
-    a capital says nothing of an ordinary word (German Essen, Koch)."""
+    apostrophe."""
 
     is_initial: bool = False
     before: int = 0
@@ -97,8 +95,6 @@ class Context(NamedTuple):
     suffix: int = 0
     is_acronym: bool = False
     has_suffixes: bool = False
-    strict: bool = False
-    has_capital_nouns: bool = False
 
 
 def classify(flags: Sequence[int], context: Context) -> tuple[Piece, ...]:
@@ -118,7 +114,7 @@ class _Judge:
         """Links first, then titles, endings, and the lists."""
         while start in self.links:
             start += 1
-        if end - start > 1 and context.is_initial and self._begins_with_a_word(start, end, context):
+        if end - start > 1 and context.is_initial and self._begins_with_a_word(start):
             start, context = start + 1, _context_after_split(context)
         if self._split_at_link(start, end, context):
             return
@@ -133,22 +129,14 @@ class _Judge:
         else:
             self._classify_by_lists(start, end, context)
 
-    def _begins_with_a_word(self, start: int, end: int, context: Context) -> bool:
+    def _begins_with_a_word(self, start: int) -> bool:
         """Where a sentence begins: Karar Milli Eğitim Bakanlığı, Kızları Cristina."""
         first, second = self.flags[start], self.flags[start + 1]
-        if context.strict and self._is_head_of_ending(start, end):
-            return False
         if first & (GIVEN | LARGE | BODY | TITLE | PLACE_START | BODY_START | NATION):
             return False
         if first & NAMED:
             return bool(first & WORD and second & NAMED)
         return bool(first & (WORD | NEVER) or (not first & ~_SHAPE and second & (GIVEN | LARGE)))
-
-    def _is_head_of_ending(self, start: int, end: int) -> bool:
-        """Merkez Bankası, where a sentence begins: without its first word the ending is no name."""
-        return bool(self.flags[start + 1] & (BODY_END | PLACE_END)) and not any(
-            flag & _ENDS for flag in self.flags[start + 2 : end]
-        )
 
     def _is_office(self, start: int) -> bool:
         """Yazar Ayla Sezer: a cue that begins the sentence."""
@@ -218,8 +206,7 @@ class _Judge:
         if last + 2 < end and last + 1 in self.links:
             stop = end  # British Columbia Institute of Technology
         first = start
-        limit = last - 1 if context.strict else stop - 1
-        while first < limit and context.is_initial and self.flags[first] & NEVER:
+        while first < stop - 1 and context.is_initial and self.flags[first] & NEVER:
             first += 1
         if stop - first > 1 and not ending & OTHER_END:
             self._add(first, stop, ORGANISATION if ending & BODY_END else LOCATION)
@@ -277,11 +264,6 @@ class _Judge:
                 self._classify_by_lists(start + size, end, _context_after_split(context))
                 return True
         last = self.flags[end - 1]
-        place = self._find_place_behind_person(start, end, context) if context.strict else None
-        if place is not None:
-            self._classify_by_lists(start, place, _context_before_split(context))
-            self._add(place, end, LOCATION)
-            return True
         is_country = last & LARGE and last & PLACE and not last & (GIVEN | SURNAME | WORD)
         unfit = PLACE_START | WORD | OTHER_INSIDE | BODY_START | LETTER
         if not is_country or not context.suffix or self.flags[start] & unfit:
@@ -289,13 +271,6 @@ class _Judge:
         self._classify_by_lists(start, end - 1, _context_before_split(context))
         self._add(end - 1, end, LOCATION)
         return True
-
-    def _find_place_behind_person(self, start: int, end: int, context: Context) -> int | None:
-        """Ahmet Yılmaz | Van'da: a person of two words, and a large place in the locative."""
-        if not self.flags[start] & GIVEN or not context.suffix & LOCATIVE:
-            return None
-        large = LARGE | PLACE
-        return next((i for i in range(start + 2, end) if self.flags[i] & large == large), None)
 
     def _is_team(self, start: int, end: int, context: Context) -> bool:
         """Ankara Tigers: an English plural behind a place, in a language without it."""
@@ -316,10 +291,7 @@ class _Judge:
         if flag & PLACE_START or (context.has_suffixes and context.suffix & MADE_OF):
             return
         is_ambiguous = bool(flag & WORD) and context.is_initial and not context.suffix
-        is_noun = flag & WORD or (context.before & DETERMINER and not flag & LARGE)
-        if context.has_capital_nouns and is_noun:
-            self._add(place, place + 1, _kind_by_cues(context), is_firm=False)
-        elif flag & LARGE and not is_ambiguous:
+        if flag & LARGE and not is_ambiguous:
             self._add(place, place + 1, LOCATION if flag & PLACE else ORGANISATION)
         elif is_ambiguous or flag & LETTER or context.after & OTHER_AFTER:
             self._add(place, place + 1, "", is_firm=False)

@@ -60,7 +60,6 @@ BODY_OF = {2: 1 << 39, 3: 1 << 40, 4: 1 << 41}
 PLURAL = 1 << 44  # in -s, as English plurals
 OBJECTIVE = 1 << 45  # of what stands behind an apostrophe: -i, -e, -den
 SMALL = 1 << 42  # written small, within a run
-DETERMINER = 1 << 46  # der, im: before an ordinary noun, where nouns have capitals
 LONGEST_NAME = 4
 
 _LETTERS = {"g": GIVEN, "s": SURNAME, "p": PLACE, "m": LARGE, "o": BODY}
@@ -85,7 +84,6 @@ _FIELDS = {
     "nations": NATION,
     "never": NEVER,
     "links": LINK,
-    "determiners": DETERMINER,
 }
 # Words that take case endings without an apostrophe in Turkish: Üniversitesinde, ilçesine.
 _INFLECTED = {
@@ -209,13 +207,12 @@ Table = dict[str, int]
 
 
 class Knowledge(NamedTuple):
-    """Flags by word and by name of several words, whether apostrophes part a name from its
-    endings, and whether every noun has a capital."""
+    """Flags by word and by name of several words, and whether apostrophes part a name from its
+    endings."""
 
     table: Table
     names: Table
     has_suffixes: bool
-    has_capital_nouns: bool = False
 
     def flags(self, word: str) -> int:
         """Everything about a word: what the lists have of it, and its form."""
@@ -293,12 +290,7 @@ def knowledge(lang: str | None) -> Knowledge:
         table[word] = table.get(word, 0) | WORD
     rules = RULES[code]
     _add_rules(table, names, rules)
-    return Knowledge(
-        table,
-        names,
-        has_suffixes=rules.is_inflected,
-        has_capital_nouns=rules.has_capital_nouns,
-    )
+    return Knowledge(table, names, has_suffixes=rules.is_inflected)
 
 
 def _unknown_language() -> Knowledge:

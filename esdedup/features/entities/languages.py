@@ -18,8 +18,7 @@ class Rules:
     an organisation, a beginning opens it. Cues are ordinary words, written small, before or after
     a name. `other` words tell of works, events and laws, which are none of the kinds. Nations and
     languages are capitalised and no entity; `never` holds the other words that a capital does not
-    make a name. A run goes on over a link. Determiners stand before nouns, and matter where every
-    noun has a capital.
+    make a name. A run goes on over a link.
     """
 
     titles: str = ""
@@ -42,9 +41,7 @@ class Rules:
     nations: str = ""
     never: str = ""
     links: str = ""
-    determiners: str = ""
     is_inflected: bool = field(default=False, kw_only=True)
-    has_capital_nouns: bool = field(default=False, kw_only=True)
 
 
 TURKISH = Rules(
@@ -288,9 +285,6 @@ FRENCH = Rules(
 )
 
 GERMAN = Rules(
-    has_capital_nouns=True,
-    determiners="der die das dem den des ein eine einen einem einer eines am im zum zur vom beim "
-    "ins ans kein keine keinen jeder jede jedes dieser diese dieses diesem",
     titles="Herr Frau Dr Prof Präsident Präsidentin Bundespräsident Bundeskanzler Bundeskanzlerin "
     "Kanzler Kanzlerin Minister Ministerin Ministerpräsident Ministerpräsidentin Außenminister "
     "Innenminister Finanzminister Verteidigungsminister General König Königin Prinz Prinzessin "

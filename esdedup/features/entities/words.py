@@ -2,14 +2,14 @@
 
 They are the words that all methods share (text/tokens.py), with what folding takes away: which
 begin with a capital, and what stands between them. Of words with an apostrophe between them one
-is kept: Ankara'nın is Ankara, l'État is État.
+is left: Ankara'nın is Ankara, l'État is État.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,21 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from esdedup.features.entities.gazetteers import ELIDED, SUFFIXED
-from esdedup.features.entities.lexicon import EntityLexicon, group_by_lexicon
+from esdedup.features.entities.lexicon import EntityLexicon, flags_of
 from esdedup.text.hashing import BASE_MIXED, Hashes
-from esdedup.text.tokens import (
-    SplitTexts,
-    Tokens,
-    code_points,
-    fold,
-    split_words,
-    tokenise,
-    word_edges,
-)
+from esdedup.text.tokens import Tokens, code_points, fold, tokenise, word_edges
 
 Places = NDArray[np.int64]
 Flags = NDArray[np.int64]
 Marks = NDArray[np.uint8]
+# Of one byte each where all of a batch is ASCII.
+_Codes = NDArray[np.uint32] | NDArray[np.uint8]
 
 # What may stand between two words; several of them add up.
 SPACE, HYPHEN, DOT, APOSTROPHE, STOP, QUOTE, OTHER, AMPERSAND = (1 << i for i in range(8))
@@ -53,8 +47,8 @@ class Words:
 
     `flags` are those of words near a capital, 0 elsewhere. `behind` is what stands between a word
     and the next one of its text, `suffix` what is known of the ending behind a word's apostrophe,
-    0 without one. `tokens` and `places` lead to the word itself, `written` and `numbers` to its
-    form before folding.
+    0 without one. `tokens` and `places` lead to the word itself, `written` are the code points of
+    the batch before folding.
     """
 
     tokens: Tokens
@@ -65,8 +59,7 @@ class Words:
     suffix: Flags
     kinds: NDArray[np.uint8]
     behind: Marks
-    written: SplitTexts
-    numbers: Places
+    written: _Codes
 
     def marks_before(self, places: Places) -> Marks:
         """What stands before these words; a text begins as a sentence does."""
@@ -76,14 +69,14 @@ class Words:
 
     def are_acronyms(self, places: Places) -> NDArray[np.bool_]:
         """NBA, UEFA: three to five letters, of which the first, second and last are capitals."""
+        out = np.zeros(len(places), bool)
         lengths = self.tokens.lengths[self.places[places]]
-        starts = self.written.starts[self.numbers[places]]
-        ends = self.written.ends[self.numbers[places]]
+        short = np.flatnonzero((lengths > 2) & (lengths < 6))
+        at = self.tokens.starts[self.places[places[short]]]
         first, second, last = (
-            _kind_table().take(self.written.codes[at]) == CAPITAL
-            for at in (starts, starts + 1, ends - 1)
+            _kind_table().take(self.written[at + i]) == CAPITAL for i in (0, 1, lengths[short] - 1)
         )
-        out: NDArray[np.bool_] = (lengths > 2) & (lengths < 6) & first & second & last
+        out[short] = first & second & last
         return out
 
     def word(self, place: int) -> str:
@@ -94,79 +87,47 @@ class Words:
 
 
 def read(
-    tokens: Tokens,
-    texts: Sequence[str],
-    lexicons: Sequence[EntityLexicon],
-    *,
-    titles: Sequence[str] = (),
-    signed: Tokens | None = None,
+    tokens: Tokens, texts: Sequence[str], lexicons: Sequence[EntityLexicon], titles: Sequence[str]
 ) -> Words:
-    """The words of each text behind its title, which is empty or what the text begins with.
-
-    `tokens` are all words of the texts, `signed` those that are read if some are left out.
-    """
-    written = _split_written(tokens, texts)
-    numbers = np.arange(len(tokens.starts))
-    bodies = tokens.first[:-1]
-    if any(titles):
-        bodies = bodies + np.diff(split_words([fold(title) for title in titles]).first)
-    if signed is not None:
-        numbers = np.searchsorted(tokens.starts, signed.starts)
-        bodies = np.searchsorted(numbers, bodies)
-        tokens = signed
-    kinds = _kind_table().take(written.codes[written.starts[numbers]])
+    """Of each text the words behind its title (with which it begins, or which is empty);
+    `tokens` are those of the texts."""
+    written, bodies = _align_written(tokens, texts, titles)
+    kinds = _kind_table().take(written[tokens.starts])
     marks, joined = _marks(tokens)
     flags = np.zeros(len(kinds), np.int64)
     near = _near_capitals(kinds, joined)
-    for lexicon, rows in group_by_lexicon(lexicons, tokens.first, near):
-        flags[near[rows]] = lexicon.find_flags(tokens, near[rows])
+    flags[near] = flags_of(tokens, lexicons, near)
     heads, lasts = _find_joined_rows(flags, joined)
-    is_kept = np.ones(len(kinds), bool)
-    is_kept[joined] = is_kept[joined - 1] = False
-    is_kept[heads] = True
-    for start, end in zip(tokens.first[:-1].tolist(), bodies.tolist(), strict=True):
-        is_kept[start:end] = False
-    kept = np.flatnonzero(is_kept)
-    first = np.searchsorted(kept, tokens.first)
+    is_selected = np.ones(len(kinds), bool)
+    is_selected[joined] = is_selected[joined - 1] = False
+    is_selected[heads] = True
+    for start, end in _headings(tokens, bodies):
+        is_selected[start:end] = False
+    selected = np.flatnonzero(is_selected)
+    first = np.searchsorted(selected, tokens.first)
     marks[heads] = marks[lasts]
-    behind = marks[kept]
-    suffix = np.zeros(len(kept), np.int64)
-    suffixed = heads[(heads < lasts) & is_kept[heads]]
-    suffix[np.searchsorted(kept, suffixed)] = flags[suffixed + 1] | SUFFIXED
+    behind = marks[selected]
+    suffix = np.zeros(len(selected), np.int64)
+    suffixed = heads[(heads < lasts) & is_selected[heads]]
+    suffix[np.searchsorted(selected, suffixed)] = flags[suffixed + 1] | SUFFIXED
     ends = first[1:]
     behind[ends[ends > first[:-1]] - 1] = STOP
     return Words(
         tokens=tokens,
-        places=kept,
+        places=selected,
         first=first,
-        hashes=tokens.hashes[kept],
-        flags=flags[kept],
+        hashes=tokens.hashes[selected],
+        flags=flags[selected],
         suffix=suffix,
-        kinds=kinds[kept],
+        kinds=kinds[selected],
         behind=behind,
         written=written,
-        numbers=numbers[kept],
     )
-
-
-def _split_written(tokens: Tokens, texts: Sequence[str]) -> SplitTexts:
-    """The texts before folding, with as many words as after it.
-
-    Only where a word is too long and cut, and folding changes its length, the numbers may differ;
-    such a text is read as if it had no capitals.
-    """
-    forms = [unicodedata.normalize("NFKC", text) for text in texts]
-    written = split_words(forms)
-    if not np.array_equal(written.first, tokens.first):
-        is_same = (np.diff(written.first) == np.diff(tokens.first)).tolist()
-        rows = zip(is_same, forms, texts, strict=True)
-        written = split_words([form if same else fold(text) for same, form, text in rows])
-    return written
 
 
 def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
     """The words that rules look at: those with a capital and beside one, and what stands in or
-    beside a row of words joined by apostrophes, of which one is kept."""
+    beside a row of words joined by apostrophes, of which one is selected."""
     begun = kinds == CAPITAL
     begun[joined] = True
     near = begun.copy()
@@ -176,11 +137,17 @@ def _near_capitals(kinds: NDArray[np.uint8], joined: Places) -> Places:
 
 
 def _find_joined_rows(flags: Flags, joined: Places) -> tuple[Places, Places]:
-    """Of each row of words joined by apostrophes the one that is kept, and the row's last."""
+    """Of each row of words joined by apostrophes the one that is selected, and the row's last."""
     goes_on = np.diff(joined) == 1
     heads = joined[np.concatenate([joined[:1] >= 0, ~goes_on])] - 1
     heads += flags[heads] & ELIDED != 0
     return heads, joined[np.concatenate([~goes_on, joined[:1] >= 0])]
+
+
+def _headings(tokens: Tokens, bodies: Places) -> Iterator[tuple[int, int]]:
+    """First word of each text and of its body, where texts have titles."""
+    begins = np.searchsorted(tokens.starts, bodies)
+    return zip(tokens.first[: len(begins)].tolist(), begins.tolist(), strict=True)
 
 
 def _marks(tokens: Tokens) -> tuple[Marks, Places]:
@@ -207,6 +174,99 @@ def _marks(tokens: Tokens) -> tuple[Marks, Places]:
     return out, joined[~np.isin(joined, tokens.first)]
 
 
+# --- the texts as they are written -------------------------------------------------------------
+
+
+def _align_written(
+    tokens: Tokens, texts: Sequence[str], titles: Sequence[str]
+) -> tuple[_Codes, Places]:
+    """The code points of the batch before folding, each where `tokens.codes` has it folded, and
+    where the body of each text begins."""
+    for form in (_replace_common_signs, _normalise, align):
+        forms = [form(text) for text in texts]
+        written = _codes(forms)
+        if _fits(written, tokens):
+            break
+    if not any(titles):
+        return written, np.zeros(0, np.int64)
+    sizes = np.fromiter(map(len, forms), np.int64, len(forms)) + 1
+    heads = np.array([len(form(title)) for title in titles], np.int64)
+    return written, 1 + np.cumsum(sizes) - sizes + heads
+
+
+def _codes(forms: Sequence[str]) -> _Codes:
+    text = "\n" + "\n".join(forms) + "\n"
+    return np.frombuffer(text.encode(), np.uint8) if text.isascii() else code_points(text)
+
+
+def _replace_common_signs(text: str) -> str:
+    """Right for most texts: the commonest signs that folding makes others of."""
+    if text.isascii():
+        return text
+    text = text.replace("\xa0", " ").replace("…", "...")
+    return text.replace("ß", "ss").replace("ẞ", "SS")
+
+
+def _normalise(text: str) -> str:
+    """Right for all but texts with invisible characters or rare letters."""
+    return _replace_common_signs(unicodedata.normalize("NFKC", text))
+
+
+def _fits(written: _Codes, tokens: Tokens) -> bool:
+    """Whether each character is its own normal form and folds to what is in its place."""
+    if written.dtype == np.uint8:
+        return True
+    if len(written) != len(tokens.codes):
+        return False
+    changed = np.flatnonzero(written != tokens.codes)
+    return np.array_equal(_folding_table().take(written[changed]), tokens.codes[changed])
+
+
+def align(text: str) -> str:
+    """The text with one character for each of its folded form, invisible ones left out."""
+    text = _normalise(text)
+    if text.isascii():
+        return text
+    invisible = _invisible()
+    if not _irregular().search(text):
+        return invisible.sub("", text)
+    out: list[str] = []
+    is_dotted = False
+    for character in text:
+        is_dot = character == "\u0307" and is_dotted  # an i with its dot written apart is an i
+        if is_dot or invisible.match(character):
+            is_dotted = False  # what is invisible parts an i from its dot, as in `fold`
+            continue
+        form = fold(character)
+        out.append(character * len(form))
+        is_dotted = form[-1:] == "i"
+    return "".join(out)
+
+
+@cache
+def _invisible() -> re.Pattern[str]:
+    """Characters that are no part of any word; the same that text.py leaves out."""
+    found = [chr(c) for c in range(0x20000) if unicodedata.category(chr(c)) == "Cf"]
+    return re.compile(f"[{re.escape(''.join(found))}\ufe00-\ufe0f]")
+
+
+@cache
+def _irregular() -> re.Pattern[str]:
+    """Letters that folding makes several of."""
+    found = [chr(c) for c in range(0x80, 0x20000) if len(fold(chr(c))) != 1]
+    return re.compile(f"[{re.escape(''.join(found))}\u0307]")
+
+
+@cache
+def _folding_table() -> NDArray[np.uint32]:
+    table = np.arange(0x110000, dtype=np.uint32)
+    for code in range(0x20000):
+        form = fold(chr(code))
+        is_own = len(form) == 1 and unicodedata.is_normalized("NFKC", chr(code))
+        table[code] = ord(form) if is_own else 0xFFFFFFFF
+    return table
+
+
 @cache
 def _kind_table() -> NDArray[np.uint8]:
     table = np.zeros(0x110000, np.uint8)
@@ -230,6 +290,8 @@ def _mark_table() -> Marks:
             table[ord(sign)] = mark
     return table
 
+
+# --- places in a text --------------------------------------------------------------------------
 
 _CHUNK = re.compile(r"\S+")
 

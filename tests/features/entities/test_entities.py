@@ -118,41 +118,6 @@ def test_the_same_scheme_in_other_languages(
     assert names <= names_of(text, lang)[kind]
 
 
-@pytest.mark.parametrize(
-    ("lang", "text", "format_1", "strict"),
-    [
-        ("tr", "Merkez Bankası faiz kararını açıkladı.", set(), {"Merkez Bankası"}),
-        ("tr", "Halk Bankası duyurdu.", set(), {"Halk Bankası"}),
-        ("tr", "Dün Mehmet Demir Van'da konuştu.", {"Mehmet Demir Van"}, {"Mehmet Demir", "Van"}),
-        (
-            "tr",
-            "Dün Sezen Kaya İstanbul Harbiye'de konser verdi.",
-            {"Sezen Kaya İstanbul Harbiye"},
-            {"Sezen Kaya", "İstanbul Harbiye"},
-        ),
-        ("de", "Gestern traf der Koch die Frau am Essen.", {"Koch", "Essen"}, set()),
-        (
-            "de",
-            "Die Reise führte in die Schweiz nach Bern.",
-            {"Reise", "Schweiz", "Bern"},
-            {"Schweiz", "Bern"},
-        ),
-        ("de", "Gestern kam Herr Koch nach Hamburg.", {"Koch", "Hamburg"}, {"Koch", "Hamburg"}),
-        (
-            "en",
-            "The talks in Berlin and London went on.",
-            {"Berlin", "London"},
-            {"Berlin", "London"},
-        ),
-    ],
-)
-def test_strict_rules_are_not_those_of_format_1(
-    lang: str, text: str, format_1: set[str], strict: set[str]
-) -> None:
-    assert {e.text for e in find_entities(text, lang, nested=False)} == format_1
-    assert {e.text for e in find_entities(text, lang, nested=False, strict=True)} == strict
-
-
 def test_words_of_grammar_are_no_names() -> None:
     text = "The Monday after was cold. However, it rained. In April the French left. But no."
     assert not any(names_of(text, "en").values())
