@@ -20,10 +20,10 @@ from esdedup.clustering.epoch import dependents_of
 from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import InputError
 from esdedup.maintenance.delete import delete
-from esdedup.model import microseconds
+from esdedup.model import microseconds, time_of
 from esdedup.model.json_form import Result
 from esdedup.model.queries import By
-from esdedup.stores import Record
+from esdedup.stores import Record, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +59,24 @@ def expire(
     for page in store.maintenance.find_older(before, rule.by, keyed=rule.keys_only):
         ids = page
         if rule.by is not None:
-            # Members first: a young article that joins meanwhile is not among them.
-            wholes = store.documents.ids_in(rule.by, page)
             young = set(store.documents.ids_in(rule.by, page, since=before).values())
             leaders = [id_ for id_ in page if id_ not in young]
             done.kept += len(page) - len(leaders)
             done.wholes += len(leaders)
             # Leaders last: a killed run finds the rest by them.
-            members = {id_ for id_, whole in wholes.items() if whole not in young}
-            ids = [*sorted(members - set(leaders)), *leaders]
-        if ids and not dry_run:
+            members = store.documents.ids_in(rule.by, leaders).keys() - set(leaders)
+            ids = [*sorted(members), *leaders]
+        if not dry_run and (ids := _still_old(store, ids, before)):
             _expire(deduplicator, ids, rule, done)
         done.documents += len(ids)
         yield done
+
+
+def _still_old(store: Store, ids: Sequence[str], before: int) -> list[str]:
+    """Searches lag behind other writers: a young article may have joined a story since, or have
+    replaced an old one."""
+    records = store.documents.get(ids)
+    return [id_ for id_ in ids if id_ in records and time_of(records[id_].order[0]) < before]
 
 
 def _expire(

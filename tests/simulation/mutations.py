@@ -116,10 +116,10 @@ MUTATIONS = (
     ),
     Mutation(
         "retention deletes a young article that joins an old story",
-        277,
+        59,
         retention.expire,
-        "            leaders = [",
-        "            wholes = store.documents.ids_in(rule.by, page)\n            leaders = [",
+        "(ids := _still_old(store, ids, before))",
+        "ids",
     ),
     Mutation(
         "gateway: a document that is written after its delete is not reconciled",
