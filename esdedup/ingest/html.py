@@ -215,7 +215,7 @@ def load_extractor(name: ExtractorName) -> Any:
     except ImportError as error:
         raise SettingsError(
             "extractor is fast, which needs resiliparse; install it with "
-            "`pip install 'esdedup[fast]'`, or choose extractor=accurate"
+            "`pip install resiliparse`, or choose extractor=accurate"
         ) from error
     return html2text
 

@@ -469,7 +469,7 @@ class SettingsTable:
     )
     extractor: ExtractorName = setting(
         "What extracts articles from HTML: `accurate`, trafilatura and its checks, or `fast`, "
-        "resiliparse (`pip install 'esdedup[fast]'`), for backfills of many pages: four to ten "
+        "resiliparse (`pip install resiliparse`), for backfills of many pages: four to ten "
         "times as fast, with more menus and teasers in the texts.",
         Value("accurate", source="measured: docs/how-to/workers.md"),
     )

@@ -185,7 +185,7 @@ def find_text_reuse(document: Document, store: Store) -> TextReuse | Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Result):
     """A link from an article to an earlier one that it shares passages with."""
 
     source: str

@@ -83,7 +83,7 @@ def test_hostile_words_in_the_address_are_words(site: Site, open_page: Open) -> 
     page = open_page(site.at(address("search", q=attack, source=attack, sort="-published")))
     expect(page.locator("h1")).to_contain_text(attack)
     page.goto(site.at(address("story", id=attack)))
-    expect(page.locator(".failed")).to_contain_text("onerror")
+    expect(page.locator(".failed")).to_contain_text("There is no such article")
     assert page.evaluate("window.hacked") is None
 
 
