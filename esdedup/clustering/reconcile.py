@@ -220,7 +220,10 @@ class _Keyless:
         if was.role == "original" or is_freed:
             return alone if was.link != alone.link else was
         if leader := self.positions.get(was.group):
-            return replace(was, group=leader[1].group, story=leader[1].story)
+            evidence = was.evidence
+            if was.link.parent not in self.positions:  # gone; it is a copy of its original, too
+                evidence = (Evidence(was.group, verdict="duplicate", reason=was.reason),)
+            return replace(was, group=leader[1].group, story=leader[1].story, evidence=evidence)
         leading = self.first.get(was.group, id_)
         if leading == id_:
             return alone

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from itertools import islice, product
+from itertools import groupby, islice, product
+from operator import itemgetter
 
 from esdedup.text.tokens import UNSPACED, fold
 
@@ -42,6 +43,22 @@ def strip_marks(folded: str) -> str:
         return folded
     letters = unicodedata.normalize("NFKD", folded.translate(_PLAIN))
     return "".join(letter for letter in letters if not unicodedata.combining(letter))
+
+
+def select_unmarked(text: str) -> list[str]:
+    """The parts of a text that have words with diacritics, without these: such a word and those
+    beside it. Empty for most texts in English, and for scripts that nobody types in ASCII."""
+    if text.isascii():
+        return []
+    words = _WORD.findall(fold(text))
+    plain = [strip_marks(word) for word in words]
+    is_marked = [
+        not word.isascii() and other.isascii() for word, other in zip(words, plain, strict=True)
+    ]
+    is_near = [any(is_marked[max(0, i - 1) : i + 2]) for i in range(len(words))]
+    runs = groupby(zip(is_near, plain, strict=True), key=itemgetter(0))
+    parts = (" ".join(word for _, word in run) for near, run in runs if near)
+    return list(dict.fromkeys(parts))
 
 
 def match_expression(

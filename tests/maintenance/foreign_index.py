@@ -124,8 +124,8 @@ class Newsroom:
     def open(self, settings: Settings | None = None) -> Deduplicator:
         return Deduplicator.open(self.url, settings)
 
-    def backfill(self, plan: BackfillPlan | None = None) -> JSON:
-        with self.open() as deduplicator:
+    def backfill(self, plan: BackfillPlan | None = None, settings: Settings | None = None) -> JSON:
+        with self.open(settings) as deduplicator:
             result: JSON = {}
             for progress in Backfill(deduplicator, plan or BackfillPlan(fields=FIELDS)).run():
                 result = progress.to_json()

@@ -283,7 +283,7 @@ class TestOnServers:
     def test_groups_and_keys_are_those_of_a_store_that_had_it(self, newsroom: Newsroom) -> None:
         documents = archive()
         newsroom.fill(documents)
-        newsroom.backfill()
+        newsroom.backfill(settings=BEFORE)
         before = newsroom.sources()
         result = switch_on(newsroom.url)
         expected = judged(documents)
@@ -295,7 +295,7 @@ class TestOnServers:
         assert recorded is not None
         assert recorded.methods == ("sketch", "lengths")
         ours = ("windows", "role", "group", "gid", "story", "parent", "canonical", "score",
-                "method", "reason", "evidence", "at")  # fmt: skip
+                "method", "reason", "changes", "at")  # fmt: skip
         for id_, source in newsroom.sources().items():
             was = before[id_]
             assert {k: v for k, v in source.items() if k != "dedup"} == {
@@ -310,7 +310,7 @@ class TestOnServers:
     def test_stopped_runs_go_on(self, newsroom: Newsroom) -> None:
         documents = archive()
         newsroom.fill(documents[:25])
-        newsroom.backfill()
+        newsroom.backfill(settings=BEFORE)
         groups = newsroom.groups()
         settings = replace(ADDED, window_step=2, min_windows=2)
         with switching(newsroom.url, settings) as job:
@@ -339,7 +339,7 @@ class TestOnServers:
         actions = [{"add": {"index": n, "alias": alias}} for n in (newsroom.index, other)]
         assert newsroom.server.http("POST", "/_aliases", {"actions": actions}).status == 200
         whole = Newsroom(newsroom.server, alias)
-        whole.backfill()
+        whole.backfill(settings=BEFORE)
         done = run("backfill", whole.url, "--only", "lengths", "--json")
         assert done.exit_code == 0, done.output
         assert places(records_of(whole.url, documents)) == places(judged(documents))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Literal
 
@@ -64,6 +65,19 @@ def test_what_is_left_is_as_if_the_rest_had_never_been(
             assert done.promoted == 0
         assert_invariants(deduplicator, rest)
         assert run(deduplicator, rule).documents == 0
+
+
+def test_a_copy_without_keys_of_a_deleted_copy_is_one_of_its_original() -> None:
+    with new_deduplicator() as news:
+        cut = StoryVariant(0, sentences=(0, 1, 2), day=1).document("cut")
+        both = [StoryVariant(0, day=0).document("whole"), cut, replace(cut, id="late")]
+        index(news, both)
+        link = news.store.documents.get(["late"])["late"].decision.link
+        assert (link.group, link.parent) == ("whole", "cut")
+        run(news, RetentionRule(CUT, keys_only=True))
+        news.delete(["cut"])
+        link = news.store.documents.get(["late"])["late"].decision.link
+        assert (link.role, link.group, link.parent) == ("duplicate", "whole", "whole")
 
 
 @given(universes(days), st.data())

@@ -68,8 +68,7 @@ def test_only_opensearch_is_told_not_to_wait_for_merges() -> None:
     ):
         shown = run("templates", "show", "index", "--store", f"{scheme}://nowhere.invalid/press")
         index = json.loads(shown.stdout)["template"]["settings"]["index"]
-        analysis = {"analysis": mapping_requests.analysis()}
-        assert index == {"number_of_shards": 1, "number_of_replicas": 1, **waits, **analysis}
+        assert index == {"number_of_shards": 1, "number_of_replicas": 1, **waits}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from esdedup.text.fulltext import select_unmarked
 from esdedup.text.hashing import BASE_MIXED
 from esdedup.text.tokens import guess_language, tokenise
 
@@ -87,3 +88,10 @@ def test_only_one_letter_grows_in_lower_case() -> None:
 )
 def test_guess_of_the_language(text: str, lang: str | None) -> None:
     assert guess_language(text) == lang
+
+
+def test_only_parts_with_diacritics_are_selected_without_them() -> None:
+    text = "Mr Recep Tayyip Erdoğan flew to Łódź. He slept well."
+    assert select_unmarked(text) == ["tayyip erdogan flew to lodz he"]
+    assert select_unmarked("Plain words in ASCII") == []
+    assert select_unmarked("Москва 東京") == [], "nobody types these in ASCII"

@@ -24,6 +24,7 @@ from esdedup.model import (
 from esdedup.model.methods import METHOD_SPECS, key_fields
 from esdedup.settings import Settings
 from esdedup.stores.ports import Record
+from esdedup.text.fulltext import select_unmarked
 
 # Ours -> the names it goes by in an index that somebody else designed, in the order to look.
 Names = Mapping[str, Sequence[str]]
@@ -46,6 +47,7 @@ def dedup_fields(record: Record, now: str) -> JSON:
         "format": signature.format,
         **{METHOD_SPECS[m].key_field: list(keys) for m, keys in signature.keys.items()},
         **({"kept": dict(signature.query_seed)} if signature.query_seed else {}),
+        **({"plain": plain} if (plain := _unmarked_parts(record.document)) else {}),
         "digest": signature.digest,
         "words": signature.words,
         "id": record.document.id,
@@ -55,11 +57,23 @@ def dedup_fields(record: Record, now: str) -> JSON:
     }
 
 
+def _unmarked_parts(document: Document) -> list[str]:
+    return [*select_unmarked(document.title), *select_unmarked(document.text)]
+
+
 # What verification reads of an article; the site is for boilerplate.
 READ_FIELDS = ("title", "text", "lang", "source", "url")
 # Our fields of an article that may be absent: a partial update, which merges, has to name them.
 _FORMAT_1_FIELDS = ("shingles", "numbers", "evidence", "lang")
-OPTIONAL_FIELDS = (*key_fields().values(), "kept", "signed", "changes", "rank", *_FORMAT_1_FIELDS)
+OPTIONAL_FIELDS = (
+    *key_fields().values(),
+    "kept",
+    "plain",
+    "signed",
+    "changes",
+    "rank",
+    *_FORMAT_1_FIELDS,
+)
 
 
 def signed_fields(record: Record, source: Mapping[str, Any], names: Names) -> JSON:

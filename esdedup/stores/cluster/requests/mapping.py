@@ -31,6 +31,8 @@ def properties() -> JSON:
                 "changes": {"type": "object", "enabled": False},
                 "signed": {"type": "object", "enabled": False},
                 "kept": {"type": "object", "enabled": False},
+                # Words with diacritics as people type them without; of most articles absent.
+                "plain": {"type": "text", "norms": False},
                 # Sorts the longest copy first.
                 "words": {"type": "integer", "index": False},
                 "reason": {"type": "keyword"},
@@ -60,47 +62,11 @@ def properties() -> JSON:
     }
 
 
-# The sub-field of titles and texts that has the words with diacritics, without these. It has no
-# other words: a second index of whole texts would cost as much as the first.
-FOLDED = "folded"
-_FOLDED_ANALYZER = "esdedup_folded"
-_TEXT: JSON = {
-    "type": "text",
-    "fields": {
-        FOLDED: {
-            "type": "text",
-            "analyzer": _FOLDED_ANALYZER,
-            "search_analyzer": "standard",
-            "norms": False,
-        }
-    },
-}
-
-
-def analysis() -> JSON:
-    """Settings that `news_properties` needs."""
-    filters = {
-        "esdedup_drop_ascii": {
-            "type": "pattern_replace",
-            "pattern": "^\\p{ASCII}+$",
-            "replacement": "",
-        },
-        "esdedup_not_empty": {"type": "length", "min": 1},
-    }
-    folding = {
-        "type": "custom",
-        "tokenizer": "standard",
-        "filter": ["lowercase", *filters, "asciifolding"],
-    }
-    # Words are searched for as they are typed, in ASCII.
-    return {"filter": filters, "analyzer": {_FOLDED_ANALYZER: folding}}
-
-
 def news_properties() -> JSON:
     """A ready-made news index around it; users with their own mapping need only `dedup`."""
     return {
-        "title": _TEXT,
-        "text": _TEXT,
+        "title": {"type": "text"},
+        "text": {"type": "text"},
         "url": {"type": "keyword", "ignore_above": 2048},
         "source": {"type": "keyword", "ignore_above": 512},
         "lang": {"type": "keyword", "ignore_above": 32},
@@ -125,8 +91,7 @@ def index_settings(product: str) -> JSON:
     with writes behind it. The merges are paced as any others, so that the processors were idle
     meanwhile: of 30,000 articles indexed in 20 to 26 s, 1 to 6 s. Elasticsearch does not wait.
     """
-    merging = {"merge_on_flush": {"enabled": False}} if product == "opensearch" else {}
-    return {**merging, "analysis": analysis()}
+    return {"merge_on_flush": {"enabled": False}} if product == "opensearch" else {}
 
 
 def quarantine_index(store: str) -> str:

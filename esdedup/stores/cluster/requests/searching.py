@@ -7,7 +7,6 @@ from typing import Any
 
 from esdedup.model import JSON
 from esdedup.stores.cluster.requests.documents import NO_NAMES, Names
-from esdedup.stores.cluster.requests.mapping import FOLDED
 from esdedup.text.fulltext import query_terms
 
 # French articles and pronouns that melt into the next word, and the letters they do it before.
@@ -35,16 +34,15 @@ def words_query(query: str, names: Names = NO_NAMES) -> JSON | None:
 
     Words of scripts without spaces are several tokens, so each word is a phrase. The standard
     analyser knows neither that ı and i are one letter to us nor that l’ is an article in l’été:
-    so a search includes the other forms. Fields without diacritics, which an index made by us has,
-    match as well, far behind the word as it was typed.
+    so a search includes the other forms. Words typed without diacritics match those with them as
+    well (`dedup.plain`), far behind the word as it was typed.
     """
     fields = searched_fields(names)
     found = []
     for term in query_terms(query):
         queries = _phrases(_forms(term), fields)
         if term.isascii():  # who types diacritics means these
-            plain = [f"{name.removesuffix('^2')}.{FOLDED}" for name in fields]
-            queries += _phrases([term], plain, boost=_OTHER_FORM)
+            queries += _phrases([term], ["dedup.plain"], boost=_OTHER_FORM)
         found.append({"dis_max": {"queries": queries}})
     return {"bool": {"must": found}} if found else None
 
