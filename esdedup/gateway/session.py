@@ -285,6 +285,8 @@ class TenantSession:
                 with self._signing:
                     self._backfill.sign_batch(wrong, arrivals, self._workers, Progress())
                 has_signed = True
+        if has_signed:  # searches fold them from now on
+            self.store.concurrency.make_visible()
         return has_signed
 
     def _take_back(self, epoch: _SessionEpoch) -> None:
