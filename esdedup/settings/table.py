@@ -135,8 +135,8 @@ class SettingsTable:
         Value(120, "words", low=0, source="paper 000, section 2.2.3"),
     )
     max_shingles: int = _all_keys(
-        "At most this many shingle hashes are stored with a document, so that one giant text "
-        "cannot fill the store.",
+        "At most this many shingles of a text are compared, so that one giant text cannot fill "
+        "the memory.",
         Value(20_000, "shingles", low=1),
     )
     measure: Measure = setting(

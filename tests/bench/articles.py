@@ -10,6 +10,11 @@ from esdedup.model import Document
 
 _CONSONANTS, _VOWELS = "bcdfghjklmnprstvwz", "aeiou"
 _VOCABULARY = 30_000
+# News has a name about every thirty words; these are in the lists of the recogniser.
+_NAMES = (
+    "London", "Paris", "Berlin", "Madrid", "Ankara", "Rome", "Vienna", "Oslo", "Lisbon", "Dublin",
+    "Chicago", "Boston", "Tokyo", "Cairo", "Nairobi", "Sydney", "Toronto", "Lima", "Kyiv", "Warsaw",
+)  # fmt: skip
 
 
 class Newsroom:
@@ -42,6 +47,8 @@ class Newsroom:
             words[place] = str(self._random.randrange(999))
         for place in range(39, len(words), 60):
             words[place - 1 : place + 1] = "in", str(self._random.randrange(1950, 2030))
+        for place in range(24, len(words), 30):
+            words[place] = self._random.choice(_NAMES)
         self._recent = [*self._recent[-500:], words]
         return words
 
