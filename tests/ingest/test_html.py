@@ -127,7 +127,7 @@ def test_without_resiliparse_the_error_comes_first_and_names_the_remedy(
 ) -> None:
     monkeypatch.setitem(sys.modules, "resiliparse.extract", None)
     load_extractor.cache_clear()
-    with pytest.raises(SettingsError, match=r"pip install 'esdedup\[fast\]'.*extractor=accurate"):
+    with pytest.raises(SettingsError, match=r"pip install resiliparse.*extractor=accurate"):
         Deduplicator.open(f"sqlite:///{tmp_path}/news.db", FAST)
     assert not list(tmp_path.iterdir())
     load_extractor.cache_clear()
