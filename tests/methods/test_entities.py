@@ -21,7 +21,8 @@ from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from esdedup.text.batch import Batch
-from tests.features.entities import naive as naive_entities
+from tests.features.entities import naive
+from tests.methods import naive_entities
 
 TWEEZER = Settings.load(preset="tweezer", environment={})
 ACROSS = replace(TWEEZER, entity_in_sentence=False, format=1)
@@ -277,7 +278,7 @@ def test_the_measure_is_the_shared_key() -> None:
 def test_any_text_is_signed_in_any_language(text: str, lang: str | None) -> None:
     found = signed(text, lang)
     assert found == signed(text, lang)
-    assert len(found) == 40 or not naive_entities.words(text, lang)
+    assert len(found) == 40 or not naive.words(text, lang)
 
 
 def test_no_capitals_and_all_capitals_have_no_entities() -> None:
