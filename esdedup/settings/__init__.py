@@ -19,7 +19,7 @@ from typing import Any, Self, get_type_hints
 from esdedup.errors import SettingsError, SettingsMismatch
 from esdedup.model.methods import METHOD_SPECS
 from esdedup.settings.presets import FORMAT_1, preset_values
-from esdedup.settings.table import SettingsTable
+from esdedup.settings.table import SHAPED_FORMAT_1, SettingsTable
 from esdedup.settings.values import check_bounds, check_windows, coerce, quote, read_toml
 
 
@@ -127,8 +127,8 @@ class Settings(SettingsTable):
             return self.uses_words
         if name == "keep_sources":
             return self.keep == "ranking"
-        if name in ("compared_part", "short_text", "max_shingles", "number_check"):
-            return self.format == 1  # since format 2 nothing that they shape is stored
+        if name in SHAPED_FORMAT_1:
+            return self.format == 1
         if name in ("entity_in_sentence", "clause_marks", "entity_keys"):  # new in format 2
             return bool(getattr(self, name))
         return name != "leave_out_boilerplate" or self.leave_out_boilerplate

@@ -27,6 +27,9 @@ EventCount = Literal["stories", "groups", "sources", "items"]
 EventTime = Literal["arrival", "published"]
 ExtractorName = Literal["accurate", "fast"]
 
+# Settings that shaped what format 1 stored; format 2 stores nothing of it.
+SHAPED_FORMAT_1 = ("compared_part", "short_text", "max_shingles", "number_check")
+
 _UNITS = {bool: "yes/no", str: "name", tuple: "names"}
 
 

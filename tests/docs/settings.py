@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from esdedup.settings import Settings
 from esdedup.settings.presets import PRESETS
+from esdedup.settings.table import SHAPED_FORMAT_1
 
 INTRODUCTION = """\
 # Settings
@@ -29,6 +30,8 @@ def reference() -> str:
         about = field.metadata
         default = ", ".join(field.default) if isinstance(field.default, tuple) else field.default
         shapes = "yes" if about["shapes"] else ""
+        if field.name in SHAPED_FORMAT_1:
+            shapes = "format 1"
         cells = (
             f"`{field.name}`",
             str(default),
