@@ -14,37 +14,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from esdedup.maintenance.curation import CurationResult, Relinked
-from esdedup.matching.constraints import Constraint
 from esdedup.model.json_form import Result, json_fields
-from esdedup.model.results import StoryHit, StoryPage
-from esdedup.service import responses
-from esdedup.stories.events.report import Report, ReportedArticle
-from esdedup.stories.explain import Measured
-from esdedup.stories.similar import Similar, SimilarNews
+from esdedup.model.results import StoryHit
 
-# Schemas that are not called like their class.
-_NAMES: dict[type[Result], str] = {
-    StoryPage: "PageOut",
-    StoryHit: "HitOut",
-    Measured: "MeasureOut",
-    Constraint: "CorrectionOut",
-    CurationResult: "SaidOut",
-    Report: "EventOut",
-    ReportedArticle: "TellingOut",
-    Similar: "SimilarNewsOut",
-    SimilarNews: "SimilarOut",
-    Relinked: "PlaceOut",
-    responses.About: "ServiceOut",
-    responses.CopyPage: "CopiesOut",
-    responses.CorrectionPage: "CorrectionsOut",
-    responses.EventPage: "EventsOut",
-    responses.MemberPage: "MembersOut",
-    responses.PagedStory: "StoryOut",
-    responses.ProblemDetails: "ProblemOut",
-    responses.QuarantinePage: "QuarantineOut",
-    responses.StoreSettings: "SettingsOut",
-}
 # A hit has the fields of its article beside its own; `texts=false` leaves the text out.
 _HIT_FIELDS: dict[str, Any] = {"title": (str, ...), "text": (str | None, None)}
 # An example of each schema that is a body by itself.
@@ -61,11 +33,12 @@ def responds_with(kind: type[Result], *more: int) -> dict[int | str, dict[str, A
 @cache
 def model_of(kind: type[Result]) -> type[BaseModel]:
     """A model with the fields of the JSON form. Clients should expect further fields."""
-    name = _NAMES.get(kind, f"{kind.__name__}Out")
     text = (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
     allowing = ConfigDict(extra="allow")
-    model: type[BaseModel] = create_model(name, __config__=allowing, __doc__=text, **_fields(kind))
-    MODELS[name] = model
+    model: type[BaseModel] = create_model(
+        kind.__name__, __config__=allowing, __doc__=text, **_fields(kind)
+    )
+    MODELS[kind.__name__] = model
     return model
 
 
@@ -74,7 +47,7 @@ def _fields(kind: type[Result]) -> dict[str, Any]:
     found: dict[str, Any] = dict(_HIT_FIELDS) if kind is StoryHit else {}
     for _, form, hint in json_fields(kind):  # type: ignore[arg-type]  # mypy: no hash
         if form.flat:
-            inner = _fields(_without_none(hint))
+            inner = _fields(next((t for t in get_args(hint) if t is not types.NoneType), hint))
             if form.omit_empty:
                 inner = {name: (type_ | None, None) for name, (type_, _) in inner.items()}
             found |= inner
@@ -83,10 +56,6 @@ def _fields(kind: type[Result]) -> dict[str, Any]:
         default = None if form.omit_empty else ...
         found[form.name] = (type_, Field(default, description=form.description or None))
     return found
-
-
-def _without_none(hint: Any) -> Any:
-    return next((part for part in get_args(hint) if part is not types.NoneType), hint)
 
 
 def _json_type(hint: Any) -> Any:

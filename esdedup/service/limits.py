@@ -77,7 +77,9 @@ class Limits:
 
     def _refuse(self, scope: Scope, headers: Headers) -> None:
         """Refuse what the headers alone show to be wrong."""
-        if self._is_busy() and scope["path"] != "/healthz":
+        config, connections = self._service.config, len(self._service.connections)
+        is_busy = self._under_way > config.requests or connections > config.connections
+        if is_busy and scope["path"] != "/healthz":
             raise Problem(
                 503,
                 "busy",
@@ -91,14 +93,8 @@ class Limits:
                 415, "content-encoding", "compressed bodies are not taken; send it as it is"
             )
         length = headers.get("content-length", "0")
-        if scope["path"] not in STREAMED and int(length) > self._service.config.body_bytes:
+        if scope["path"] not in STREAMED and int(length) > config.body_bytes:
             raise self._too_large()
-
-    def _is_busy(self) -> bool:
-        config = self._service.config
-        return (
-            self._under_way > config.requests or len(self._service.connections) > config.connections
-        )
 
     def _refuse_other_sites(self, method: str, headers: Headers) -> None:
         """Refuse requests that a browser sends for a page of another site."""
@@ -127,7 +123,7 @@ class Limits:
         ends = loop.time() + config.body_seconds
         size, is_whole = 0, False
 
-        async def bounded() -> Message:
+        async def receive_bounded() -> Message:
             nonlocal size, is_whole
             if is_whole:  # waiting for the client to go away has no limit
                 return await receive()
@@ -147,7 +143,7 @@ class Limits:
             is_whole = message["type"] != "http.request" or not message.get("more_body", False)
             return message
 
-        return bounded
+        return receive_bounded
 
     def _record(self, exchange: _Exchange) -> None:
         seconds = perf_counter() - exchange.started

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -33,22 +34,6 @@ from esdedup.stores.cluster.connection import PrivilegeMissing
 _log = logging.getLogger("esdedup.service")
 _PREFIX = "urn:esdedup:problem:"
 MEDIA_TYPE = "application/problem+json"
-_TITLES = {
-    400: "Bad request",
-    401: "No valid key",
-    403: "Not allowed",
-    404: "Not found",
-    405: "Method not allowed",
-    408: "Body too slow",
-    409: "Contradiction",
-    413: "Body too large",
-    415: "Unsupported media type",
-    422: "Unusable content",
-    429: "Too many requests",
-    431: "Headers too large",
-    500: "Internal error",
-    503: "Not available",
-}
 
 
 class Problem(HTTPException):
@@ -81,7 +66,7 @@ def not_found(id_: str) -> Problem:
 def make_response(problem: Problem, request_id: str) -> Response:
     body: JSON = {
         "type": _PREFIX + problem.code,
-        "title": _TITLES.get(problem.status_code, "Error"),
+        "title": HTTPStatus(problem.status_code).phrase,
         "status": problem.status_code,
         "detail": problem.detail,
         "request_id": request_id,

@@ -9,7 +9,6 @@ from contextlib import suppress
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from esdedup.errors import EsdedupError
-from esdedup.model import JSON
 from esdedup.service.problems import Problem
 from esdedup.service.state import Service
 
@@ -25,50 +24,33 @@ async def scrape(service: Service) -> bytes:
 
     Counting the keys of a large store takes longer than a scrape waits: a later one has them.
     """
-    gauges, is_up = _Gauges(), True
-    try:
-        stats = await asyncio.wait_for(service.read_stats(), _PATIENCE_SECONDS)
-        _add_store(gauges, stats)
-        with suppress(TimeoutError):
-            counting = service.read_hot_keys(max(_FEW, stats["documents"] // 100))
-            _add_hot_keys(gauges, await asyncio.wait_for(counting, _PATIENCE_SECONDS))
-    except (EsdedupError, Problem, TimeoutError):
-        is_up = False  # the numbers of the service itself are wanted all the more
-    gauges.add("esdedup_store_up", "Whether the store answers.", is_up)
-    _add_service(gauges, service)
-    return generate_latest(service.metrics.registry) + generate_latest(gauges.registry)
+    now, is_up = CollectorRegistry(), True
 
+    def add(name: str, text: str, value: float) -> None:
+        Gauge(name, text, registry=now).set(value)
 
-class _Gauges:
-    """Numbers as they are now."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-
-    def add(self, name: str, text: str, value: float) -> None:
-        Gauge(name, text, registry=self.registry).set(value)
-
-    def add_each(self, name: str, text: str, label: str, values: Mapping[str, int]) -> None:
-        gauge = Gauge(name, text, (label,), registry=self.registry)
+    def add_each(name: str, text: str, label: str, values: Mapping[str, int]) -> None:
+        gauge = Gauge(name, text, (label,), registry=now)
         for key, value in values.items():
             gauge.labels(key).set(value)
 
-
-def _add_service(gauges: _Gauges, service: Service) -> None:
+    try:
+        stats = await asyncio.wait_for(service.read_stats(), _PATIENCE_SECONDS)
+        add_each("esdedup_store_articles", "Articles in the store.", "role", stats["roles"])
+        add("esdedup_store_stories", "Stories.", stats["stories"])
+        add("esdedup_store_quarantine", "Waiting.", stats["quarantine"])
+        with suppress(TimeoutError):
+            counting = service.read_hot_keys(max(_FEW, stats["documents"] // 100))
+            keys = await asyncio.wait_for(counting, _PATIENCE_SECONDS)
+            add("esdedup_hot_keys", "Keys that too many articles share.", len(keys))
+            top = dict(list(keys.items())[:_MOST_KEYS])
+            add_each("esdedup_hot_key_articles", "Articles that share them.", "key", top)
+    except (EsdedupError, Problem, TimeoutError):
+        is_up = False  # the numbers of the service itself are wanted all the more
+    add("esdedup_store_up", "Whether the store answers.", is_up)
     admission = service.admission
-    gauges.add("esdedup_queue_jobs", "Writes admitted and not done.", admission.jobs)
-    gauges.add("esdedup_queue_bytes", "Bytes in them.", admission.bytes)
-    gauges.add("esdedup_queue_limit", "Writes admitted at most.", admission.most_jobs)
-    gauges.add("esdedup_streams", "Streams open.", service.streams)
-
-
-def _add_store(gauges: _Gauges, stats: JSON) -> None:
-    gauges.add_each("esdedup_store_articles", "Articles in the store.", "role", stats["roles"])
-    gauges.add("esdedup_store_stories", "Stories.", stats["stories"])
-    gauges.add("esdedup_store_quarantine", "Waiting.", stats["quarantine"])
-
-
-def _add_hot_keys(gauges: _Gauges, keys: Mapping[str, int]) -> None:
-    gauges.add("esdedup_hot_keys", "Keys that too many articles share.", len(keys))
-    top = dict(list(keys.items())[:_MOST_KEYS])
-    gauges.add_each("esdedup_hot_key_articles", "Articles that share them.", "key", top)
+    add("esdedup_queue_jobs", "Writes admitted and not done.", admission.jobs)
+    add("esdedup_queue_bytes", "Bytes in them.", admission.bytes)
+    add("esdedup_queue_limit", "Writes admitted at most.", admission.most_jobs)
+    add("esdedup_streams", "Streams open.", service.streams)
+    return generate_latest(service.metrics.registry) + generate_latest(now)

@@ -114,13 +114,13 @@ class Lines:
         found = []
         for part in whole:
             self._extend(part)
-            found += self._ended()
+            found += self._end_line()
         self._extend(rest)
         return found
 
     def rest(self) -> list[Line]:
         """A last line without an end is a line."""
-        return self._ended() if self._begun or self._is_too_long else []
+        return self._end_line() if self._begun or self._is_too_long else []
 
     def _extend(self, part: bytes) -> None:
         if self._is_too_long or len(self._begun) + len(part) > self._longest:
@@ -129,7 +129,7 @@ class Lines:
         else:
             self._begun += part
 
-    def _ended(self) -> list[Line]:
+    def _end_line(self) -> list[Line]:
         self._number += 1
         text = None if self._is_too_long else bytes(self._begun)
         self._begun.clear()

@@ -13,7 +13,7 @@ from tests.service.conftest import Running
 
 _JSON = "application/json"
 # Fields of an article, and all settings, stand beside those that are described.
-_OPEN = ("DocumentOut", "HitOut", "SettingsOut")
+_OPEN = ("Document", "StoryHit", "StoreSettings")
 
 
 def _models() -> dict[tuple[str, str], type[BaseModel]]:

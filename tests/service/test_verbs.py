@@ -28,7 +28,7 @@ def test_one_article_is_indexed_and_decided(start: Start) -> None:
     assert (first.status_code, first.json()["role"]) == (201, "original")
     copy = service.post("/v1/articles", {"id": "b", "text": FERRY + " More soon."}).json()
     assert (copy["role"], copy["group"], copy["evidence"][0]["other"]) == ("duplicate", "a", "a")
-    MODELS["IndexedOut"].model_validate(copy)
+    MODELS["Indexed"].model_validate(copy)
     again = service.post("/v1/articles", {"id": "b", "text": FERRY + " More soon."})
     assert (again.status_code, again.json()["status"]) == (200, "unchanged")
     assert service.client.get("/v1/stats").json()["roles"]["duplicate"] == 1
@@ -53,7 +53,7 @@ def test_a_page_without_an_article_waits_in_the_quarantine(start: Start) -> None
 def test_check_writes_nothing(service: Running) -> None:
     before = service.client.get("/v1/stats").json()
     found = service.post("/v1/check", {"text": FERRY.replace("12", "19")}).json()
-    MODELS["CheckOut"].model_validate(found)
+    MODELS["Check"].model_validate(found)
     assert found["role"] == "update"
     assert found["evidence"][0]["numbers"][0][1] == "19"
     assert service.client.get("/v1/stats").json() == before
@@ -129,7 +129,7 @@ def test_search_folds(service: Running, how: str) -> None:
     else:
         answer = service.post("/v1/search", asked | {"expand": True})
     found = answer.json()
-    MODELS["PageOut"].model_validate(found)
+    MODELS["StoryPage"].model_validate(found)
     assert found["total"]["stories"] == 2  # the update stays visible
     assert found["total"]["articles"] == 3
     hit = next(h for h in found["hits"] if h["group"] == "a")
@@ -166,7 +166,7 @@ def test_search_goes_on_by_cursor(service: Running) -> None:
 
 def test_explain_tells_why(service: Running) -> None:
     found = service.client.get("/v1/explain", params={"id": "c"}).json()
-    MODELS["ExplanationOut"].model_validate(found)
+    MODELS["Explanation"].model_validate(found)
     assert (found["old"], found["new"]) == ("a", "c")
     assert found["evidence"]["numbers"][0][:2] == ["12", "17"]
     assert any(span["kind"] == "changed" for span in found["spans"])
@@ -182,7 +182,7 @@ def test_copies_groups_and_members(service: Running) -> None:
     groups = service.client.get("/v1/groups").json()["groups"]
     assert [(g["group"], g["size"]) for g in groups] == [("a", 2)]
     members = service.client.get("/v1/group", params={"id": "b", "by": "story"}).json()
-    MODELS["MembersOut"].model_validate(members)
+    MODELS["MemberPage"].model_validate(members)
     assert [m["id"] for m in members["members"]] == ["a", "b", "c"]
     paged = service.client.get("/v1/group", params={"id": "b", "size": 1, "offset": 1}).json()
     assert [m["id"] for m in paged["members"]] == ["b"]
@@ -308,5 +308,5 @@ def test_openapi_describes_every_route_with_examples(service: Running) -> None:
     operations = [op for path in made["paths"].values() for op in path.values()]
     assert all(op.get("summary") for op in operations)
     assert "key" in made["components"]["securitySchemes"]
-    for name in ("Article", "SearchIn", "FoldIn", "IndexedOut", "CheckOut", "PageOut"):
+    for name in ("Article", "SearchIn", "FoldIn", "Indexed", "Check", "StoryPage"):
         assert made["components"]["schemas"][name]["examples"]
