@@ -6,6 +6,7 @@ EsdedupError
 ├── InputError             something given to read cannot be read
 │   ├── DocumentError      one document of it; the others go on
 │   ├── UnknownDocument    an id that the store does not have
+│   ├── NothingToExplain   an article that was compared with no other
 │   ├── Contradiction      two constraints that people set cannot both hold
 │   └── QueryError         a search is not valid, or not possible in that mode
 │       └── NotCollapsible it cannot be folded by `collapse`; `canonical` can do it
@@ -50,6 +51,10 @@ class DocumentError(InputError):
 
 class UnknownDocument(InputError):
     """An id that the store does not have."""
+
+
+class NothingToExplain(InputError):
+    """An article that was compared with no other; a second one has to be named."""
 
 
 class Contradiction(InputError):

@@ -24,13 +24,11 @@ from esdedup.cli.options import (
     open_existing,
     open_for_writing,
 )
-from esdedup.cli.output import console, count, join, paint, plain, print_json, print_result, table
+from esdedup.cli.output import console, count, join, paint, print_json, print_result, table
 from esdedup.errors import StoreError
 
 if TYPE_CHECKING:
-    from esdedup.cli.doctor import DoctorCheck
     from esdedup.cli.screen import Screen
-    from esdedup.clustering.deduplicator import Deduplicator
     from esdedup.maintenance.delete import Deleted
     from esdedup.model import Failure
 
@@ -57,13 +55,23 @@ def delete(
 
     The new originals are reported.
     """
+    from esdedup.maintenance.delete import Deleted
+    from esdedup.maintenance.delete import delete as delete_articles
+
+    report = Deleted([], [], [])
     with open_for_writing(store) as deduplicator:
-        report = _delete(deduplicator, ids, dry_run=dry_run)
+        concurrency = deduplicator.store.concurrency
+        if dry_run and not concurrency.consistency.isolated:
+            raise StoreError("--dry-run needs a store with transactions; a search cluster has none")
+        with suppress(_Undone), concurrency.transaction():
+            report = delete_articles(deduplicator, ids)
+            if dry_run:
+                raise _Undone
     print_result(report, partial(_print_deleted, dry_run=dry_run), as_json=json_)
     if report.missing:
         raise stop(
             ExitCode.FOUND,
-            f"not in {hide_credentials(store)}: {', '.join(plain(id_) for id_ in report.missing)}",
+            f"not in {hide_credentials(store)}: {', '.join(report.missing)}",
         )
 
 
@@ -145,9 +153,14 @@ def doctor(
         report = {"ok": not problems, "checks": found}
         print_json([{**report, "fixed": done} if fix else report])
     else:
+        out = console()
         for line in done:
-            console().print_line(paint("fixed", "green"), f"    {plain(line)}")
-        _print_checks(found)
+            out.print_line(paint("fixed", "green"), f"    {line}")
+        for check in found:
+            mark = paint("ok", "green") if check.ok else paint("PROBLEM", "bold red")
+            out.print_line(mark, " " * (9 - len(mark)), f"{check.name}: {check.detail}")
+            if check.remedy:
+                out.print_line(f"         {check.remedy}")
     if problems:
         raise stop(ExitCode.FOUND)
 
@@ -162,35 +175,11 @@ class _Undone(Exception):
     """Rolls back the transaction of a dry run."""
 
 
-def _delete(deduplicator: Deduplicator, ids: Sequence[str], *, dry_run: bool) -> Deleted:
-    """Delete, or try it in a transaction that is rolled back."""
-    from esdedup.maintenance import delete as deleting
-
-    store = deduplicator.store
-    if dry_run and not store.concurrency.consistency.isolated:
-        raise StoreError("--dry-run needs a store with transactions; a search cluster has none")
-    report = deleting.Deleted([], [], [])
-    with suppress(_Undone), store.concurrency.transaction():
-        report = deleting.delete(deduplicator, ids)
-        if dry_run:
-            raise _Undone
-    return report
-
-
 def _print_deleted(out: Screen, report: Deleted, *, dry_run: bool) -> None:
     for id_ in report.deleted:
-        out.print_line(paint("deleted", "red"), "   ", plain(id_))
+        out.print_line(paint("deleted", "red"), "   ", id_)
     for id_ in report.promoted:
-        out.print_line(paint("promoted", "bold"), "  ", plain(id_))
+        out.print_line(paint("promoted", "bold"), "  ", id_)
     outcome = f"{count(len(report.deleted), 'article')} deleted, "
     outcome += f"{len(report.promoted)} promoted to original"
     out.print(f"dry run, nothing was changed: {outcome}" if dry_run else outcome)
-
-
-def _print_checks(found: Sequence[DoctorCheck]) -> None:
-    out = console()
-    for check in found:
-        mark = paint("ok", "green") if check.ok else paint("PROBLEM", "bold red")
-        out.print_line(mark, " " * (9 - len(mark)), f"{check.name}: {plain(check.detail)}")
-        if check.remedy:
-            out.print_line(f"         {check.remedy}")

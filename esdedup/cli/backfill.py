@@ -35,7 +35,6 @@ from esdedup.cli.output import (
     console,
     count,
     live_line,
-    plain,
     print_json,
     print_result,
     print_unread_dates,
@@ -184,7 +183,7 @@ def _enable_method(
             if as_json:
                 print_json([{"to_do": waiting}])
             else:
-                console().print(f"{count(waiting, 'article')} without keys of {plain(method)}")
+                console().print(f"{count(waiting, 'article')} without keys of {method}")
                 console().print("nothing was written")
             return
         progress = _follow(job, quiet=quiet)
@@ -192,7 +191,7 @@ def _enable_method(
         print_json([{**progress.to_json(), "method": method}])
     elif not quiet:
         console().print(
-            f"{plain(method)} is on: {count(progress.done, 'article')} got its keys, "
+            f"{method} is on: {count(progress.done, 'article')} got its keys, "
             f"{progress.relinked:,} relinked"
         )
     _say_failures(progress)
@@ -239,17 +238,17 @@ def _parse_slice(text: str) -> Part:
 def _print_preview(out: Screen, preview: Preview) -> None:
     out.print(f"{count(preview.documents, 'article')}, {preview.unsigned:,} to do")
     names = ", ".join(f"{ours} from {theirs}" for ours, theirs in preview.fields.items())
-    out.print(f"fields: {plain(names) or 'none of the usual names; say --field text=NAME'}")
+    out.print(f"fields: {names or 'none of the usual names; say --field text=NAME'}")
     order = preview.time_field or "no field with the time: in the order of the index"
-    out.print(f"in the order of: {plain(order)}")
+    out.print(f"in the order of: {order}")
     out.print(
         f"of {count(preview.sampled, 'article')} looked at {preview.without_text:,} have no text, "
         f"{preview.without_date:,} no date"
     )
     print_unread_dates(preview.unread_dates, out)
-    _print_arrival_order(preview.arrival_order)
+    _print_arrival_order(out, preview.arrival_order)
     if preview.example:
-        out.print_line(f"    {plain(preview.example)}")
+        out.print_line(f"    {preview.example}")
     out.print("nothing was written")
 
 
@@ -265,17 +264,17 @@ def _print_signed(out: Screen, progress: Progress, part: str) -> None:
     outcome = f": {roles}{more}" if roles else more
     out.print(f"{count(progress.done, 'article')}{part} signed{outcome}")
     print_unread_dates(progress.unread_dates, out)
-    _print_arrival_order(progress.arrival_order)
+    _print_arrival_order(out, progress.arrival_order)
 
 
-def _print_arrival_order(indices: dict[str, str]) -> None:
+def _print_arrival_order(out: Screen, indices: dict[str, str]) -> None:
     for index, reason in indices.items():
-        console().print_line(f"{plain(index)} was read in the order of arrival: {plain(reason)}")
+        out.print_line(f"{index} was read in the order of arrival: {reason}")
 
 
 def _say_failures(progress: Progress) -> None:
     for id_, reason in progress.failures.items():
-        say(f"{plain(id_)} was refused: {plain(reason)}")
+        say(f"{id_} was refused: {reason}")
 
 
 # --- sweep -----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -21,11 +21,8 @@ from esdedup.cli.options import (
     open_for_writing,
     parse_assignments,
 )
-from esdedup.cli.output import console, plain, print_document, print_json
+from esdedup.cli.output import console, print_document, print_json
 from esdedup.cli.search_options import By
-
-if TYPE_CHECKING:
-    from esdedup.settings import Settings
 
 CLUSTER_SCHEMES = ("http", "elasticsearch+", "opensearch+", "es+", "os+")
 TemplateName = Annotated[
@@ -69,7 +66,7 @@ def install(
             if templates.mapping_changes(mapping, chosen)
         ]
     shown = ", ".join(templates.patterns(index))
-    console().print(f"templates {plain(name)} are installed, for new indices {shown}")
+    console().print(f"templates {name} are installed, for new indices {shown}")
     if unready:
         say(
             f"{', '.join(unready)} is there already, and templates change no index: add our "
@@ -92,9 +89,22 @@ def show(
     PART is component, index, mapping, elasticsearch-role or opensearch-roles.
     """
     from esdedup.settings import Settings
+    from esdedup.stores.cluster import templates
+    from esdedup.stores.cluster.connection import Target
+    from esdedup.stores.cluster.requests import mapping as mapping_requests
 
     chosen = Settings.load(preset=preset, file=settings, flags=parse_assignments(set_, "--set"))
-    print_document(_part(part, store, name, chosen))
+    target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
+    index = target.index if target else "news"
+    product = (target and target.product) or "elasticsearch"
+    parts: dict[TemplatePart, Callable[[], Any]] = {
+        "component": lambda: templates.component(chosen),
+        "index": lambda: templates.index(chosen, store=index, name=name, product=product),
+        "mapping": lambda: {"properties": mapping_requests.properties()},
+        "elasticsearch-role": lambda: templates.elasticsearch_role(index),
+        "opensearch-roles": lambda: templates.opensearch_roles(index),
+    }
+    print_document(parts[part]())
 
 
 def diff(
@@ -116,29 +126,11 @@ def diff(
         print_json([{"differences": found}])
     else:
         for line in found:
-            console().print_line(plain(line))
+            console().print_line(line)
         if not found:
             console().print("no difference")
     if found:
         raise stop(ExitCode.FOUND)
-
-
-def _part(part: TemplatePart, store: str, name: str, settings: Settings) -> Any:
-    from esdedup.stores.cluster import templates
-    from esdedup.stores.cluster.connection import Target
-    from esdedup.stores.cluster.requests import mapping as mapping_requests
-
-    target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
-    index = target.index if target else "news"
-    product = (target and target.product) or "elasticsearch"
-    parts: dict[TemplatePart, Callable[[], Any]] = {
-        "component": lambda: templates.component(settings),
-        "index": lambda: templates.index(settings, store=index, name=name, product=product),
-        "mapping": lambda: {"properties": mapping_requests.properties()},
-        "elasticsearch-role": lambda: templates.elasticsearch_role(index),
-        "opensearch-roles": lambda: templates.opensearch_roles(index),
-    }
-    return parts[part]()
 
 
 # --- one article per story, for clients that stay as they are -------------------------------
@@ -164,7 +156,7 @@ def alias(
         index = connection.target.index
         indices = templates.put_alias(connection, index, name, by, remove=remove)
     done = "is gone from" if remove else "shows one article per story of"
-    console().print_line(f"alias {plain(name)} {done} {plain(', '.join(indices))}")
+    console().print_line(f"alias {name} {done} {', '.join(indices)}")
 
 
 def pipeline(
@@ -210,9 +202,9 @@ def pipeline(
         if default and not remove:
             templates.set_default_pipeline(connection, index, name)
     if remove:
-        console().print(f"search pipeline {plain(name)} is gone")
+        console().print(f"search pipeline {name} is gone")
         return
-    console().print(f"search pipeline {plain(name)} is installed")
+    console().print(f"search pipeline {name} is installed")
     if not default:
         say(f"use it by ?search_pipeline={name}, or for all searches of the index by --default")
     if kind == "collapse" and "." in field:

@@ -194,7 +194,7 @@ def _say_short(checked: TextReuse, settings: Settings) -> None:
 
     if "lengths" in settings.methods and checked.sentences < min_sentences(settings):
         say(
-            f"{plain(checked.document.id)} has {count(checked.sentences, 'sentence')}, fewer than "
+            f"{checked.document.id} has {count(checked.sentences, 'sentence')}, fewer than "
             f"{min_sentences(settings)}: no windows, so only articles alike as wholes are found"
         )
 
@@ -212,7 +212,7 @@ def _print(out: Screen, checked: TextReuse) -> None:
 def _print_copy(out: Screen, checked: TextReuse, copy: Copy) -> None:
     shared = copy.shared
     out.print(join("  ", paint(title_of(copy.document), "bold")))
-    out.print_line("  ", byline(copy.document), " · ", plain(copy.document.id))
+    out.print_line("  ", byline(copy.document), " · ", copy.document.id)
     out.print(
         f"  {count(shared.words, 'word')}: {shared.of_here:.0%} of this text, "
         f"{shared.of_there:.0%} of that one"
@@ -242,7 +242,7 @@ def _read_protected(watch: ReuseWatch, path: str, fields: Mapping[str, str]) -> 
         if isinstance(item, Failure):
             say_failure(item)
         else:
-            short.append(plain(item))
+            short.append(item)
     if short:
         named = ", ".join(short[:_NAMED]) + (", …" if len(short) > _NAMED else "")
         say(

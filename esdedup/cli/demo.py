@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from typer import Option
@@ -19,7 +19,6 @@ from esdedup.cli.output import (
     evidence_text,
     join,
     paint,
-    plain,
     table,
     title_of,
 )
@@ -81,29 +80,20 @@ def _print_stories(out: Screen, store: Store, ids: Iterable[str]) -> None:
             stories.setdefault(record.decision.story, []).append(record)
     articles = sum(map(len, stories.values()))
     title = f"{count(articles, 'page')}, {count(len(stories), 'story', 'stories')}"
-    rows = _story_table(title)
-    for story in stories.values():
-        _add_story(rows, story)
-    out.print(rows)
-    out.print("= copy of the article above it   ^ update: new information, a group of its own")
-
-
-def _story_table(title: str) -> Table:
     rows = table(*_COLUMNS, title=title)
     for column, share in zip(rows.columns, _COLUMNS.values(), strict=True):
         column.ratio, column.no_wrap, column.overflow = share or None, True, "ellipsis"
     rows.columns[2].justify, rows.columns[2].width = "right", 7
     rows.expand = True
-    return rows
-
-
-def _add_story(rows: Table, story: Sequence[Record]) -> None:
-    """The original and its copies, then each update and the copies of it."""
-    for leader in (record for record in story if record.decision.link.canonical):
-        own = [r for r in story if r.decision.group == leader.document.id]
-        for record in own:
-            _add_article(rows, record)
-    rows.add_section()
+    for story in stories.values():
+        # The original and its copies, then each update and the copies of it.
+        for leader in (r.document.id for r in story if r.decision.link.canonical):
+            for record in story:
+                if record.decision.group == leader:
+                    _add_article(rows, record)
+        rows.add_section()
+    out.print(rows)
+    out.print("= copy of the article above it   ^ update: new information, a group of its own")
 
 
 def _add_article(rows: Table, record: Record) -> None:
@@ -113,7 +103,7 @@ def _add_article(rows: Table, record: Record) -> None:
     style = STYLES[decision.role]
     rows.add_row(
         join(mark, paint(title_of(document), style)),
-        plain(document.source or ""),
+        document.source or "",
         f"{first.overlap:.2f}" if first else "",
         evidence_text(first, numbers=1) if first else "original",
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
+import re
 import sqlite3
-import sys
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
@@ -16,7 +16,6 @@ from esdedup.model.json_form import Result
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store, recorded_settings
 
-_OLDEST_PYTHON = (3, 11)
 # A key of fewer documents is never over-frequent, however small the store.
 _FEW = 1_000
 # The first version with upserts, window functions and row values.
@@ -35,19 +34,8 @@ class DoctorCheck(Result):
 
 def run_checks(store: str, *, required: bool) -> list[DoctorCheck]:
     """All checks, those of the store last; no store is a problem only where one is `required`."""
-    return [
-        _check_python(),
-        _check_sqlite(),
-        *_check_packages(),
-        *_check_store(store, required=required),
-    ]
-
-
-def _check_python() -> DoctorCheck:
-    ok = sys.version_info >= _OLDEST_PYTHON
-    oldest = ".".join(map(str, _OLDEST_PYTHON))
-    remedy = "" if ok else f"install Python {oldest} or newer"
-    return DoctorCheck("Python", ok, platform.python_version(), remedy)
+    python = DoctorCheck("Python", True, platform.python_version())  # pip refuses an older one
+    return [python, _check_sqlite(), *_check_packages(), *_check_store(store, required=required)]
 
 
 def _check_sqlite() -> DoctorCheck:
@@ -73,18 +61,15 @@ def _check_packages() -> list[DoctorCheck]:
     except metadata.PackageNotFoundError:
         remedy = "run `pip install .` in its folder"
         return [DoctorCheck("packages", False, "esdedup is not installed", remedy)]
-    needed = [line for line in wanted if "extra ==" not in line]
-    return [_check_package(line) for line in needed]
-
-
-def _check_package(requirement: str) -> DoctorCheck:
-    name = requirement
-    for mark in " ;<>=!~[":
-        name = name.partition(mark)[0]
-    try:
-        return DoctorCheck(name, True, metadata.version(name))
-    except metadata.PackageNotFoundError:
-        return DoctorCheck(name, False, "is missing", f"run `pip install '{requirement}'`")
+    found = []
+    for requirement in (line for line in wanted if "extra ==" not in line):
+        name = re.split(r"[ ;<>=!~\[]", requirement, maxsplit=1)[0]
+        try:
+            found.append(DoctorCheck(name, True, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            remedy = f"run `pip install '{requirement}'`"
+            found.append(DoctorCheck(name, False, "is missing", remedy))
+    return found
 
 
 def _check_store(store: str, *, required: bool) -> list[DoctorCheck]:
@@ -161,22 +146,14 @@ def _check_key_frequency(store: Store, documents: int) -> DoctorCheck:
     )
 
 
-def _remedy(problem: str) -> str:
-    if problem.startswith("the file is damaged"):
-        return "restore a backup, or index the articles into a new store; please report it"
-    return "`esdedup doctor --fix` repairs it; please report how it came about"
-
-
 def _check_contents(store: str, problems: list[str], stats: dict[str, Any]) -> list[DoctorCheck]:
-    broken = [DoctorCheck("store", False, problem, _remedy(problem)) for problem in problems]
-    waiting = stats["quarantine"]
     found = f"{stats['documents']:,} articles in {hide_credentials(store)}"
-    return [
-        *(broken or [DoctorCheck("store", True, found)]),
-        DoctorCheck(
-            "quarantine",
-            True,
-            f"{waiting:,} articles",
-            "`esdedup quarantine` lists them, `esdedup retry` tries again" if waiting else "",
-        ),
-    ]
+    checks = [] if problems else [DoctorCheck("store", True, found)]
+    for problem in problems:
+        remedy = "`esdedup doctor --fix` repairs it; please report how it came about"
+        if problem.startswith("the file is damaged"):
+            remedy = "restore a backup, or index the articles into a new store; please report it"
+        checks.append(DoctorCheck("store", False, problem, remedy))
+    waiting = stats["quarantine"]
+    remedy = "`esdedup quarantine` lists them, `esdedup retry` tries again" if waiting else ""
+    return [*checks, DoctorCheck("quarantine", True, f"{waiting:,} articles", remedy)]

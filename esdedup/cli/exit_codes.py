@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,17 @@ from enum import IntEnum
 
 import typer
 
-from esdedup.errors import EsdedupError, InputError, SettingsError, StoreError
+from esdedup.errors import (
+    EsdedupError,
+    InputError,
+    NothingToExplain,
+    SettingsError,
+    StoreError,
+    UnknownDocument,
+)
+
+# Control characters, which could steer the terminal.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class ExitCode(IntEnum):
@@ -51,9 +62,14 @@ def refuse(option: str, reason: str) -> typer.BadParameter:
     return typer.BadParameter(reason, param_hint=option)
 
 
+def remove_controls(text: str) -> str:
+    """Text of an article or a server, without what could steer the terminal."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
 def say(message: str) -> None:
     """Print one line to standard error, where it is not in the way of the output."""
-    typer.echo(f"esdedup: {message}", err=True)
+    typer.echo(f"esdedup: {' '.join(remove_controls(message).split())}", err=True)
 
 
 @contextmanager
@@ -62,8 +78,7 @@ def say_when_interrupted(describe: Callable[[], str]) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say(describe())
-        raise stop(ExitCode.INTERRUPTED) from None
+        raise stop(ExitCode.INTERRUPTED, describe()) from None
 
 
 @contextmanager
@@ -74,25 +89,18 @@ def report_errors() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except EsdedupError as error:
-        say(str(error))
-        raise stop(_code_of(error)) from None
+        raise stop(_code_of(error), str(error)) from None
     except KeyboardInterrupt:
-        say("stopped")
-        raise stop(ExitCode.INTERRUPTED) from None
+        raise stop(ExitCode.INTERRUPTED, "stopped") from None
     except BrokenPipeError:
-        _close_output()
+        # Discard buffered output: Python would report the closed pipe once more when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise stop(ExitCode.PIPE_CLOSED) from None
 
 
 def _code_of(error: EsdedupError) -> ExitCode:
     if isinstance(error, StoreError):
         return ExitCode.STORE
-    if isinstance(error, SettingsError | InputError):
-        return ExitCode.USAGE
-    return ExitCode.FOUND
-
-
-def _close_output() -> None:
-    """Discard buffered output: Python would report the closed pipe once more when it exits."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+    if isinstance(error, UnknownDocument | NothingToExplain):
+        return ExitCode.FOUND
+    return ExitCode.USAGE if isinstance(error, SettingsError | InputError) else ExitCode.FOUND

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typer import Argument, Option
 
-from esdedup.cli.exit_codes import ExitCode, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
@@ -25,20 +24,17 @@ from esdedup.cli.output import (
     change_text,
     join,
     paint,
-    plain,
     print_result,
     shorten,
     table,
     title_of,
     write_file,
 )
-from esdedup.cli.searching import find_record
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from esdedup.cli.screen import Screen
-    from esdedup.stores import Record
     from esdedup.stories.diff import Span
     from esdedup.stories.explain import Explanation
 
@@ -72,32 +68,17 @@ def explain(
     Shared keys, overlap, thresholds, the rule that decided, and both texts word by word. Settings
     given here are tried on the pair; the store keeps its own.
     """
-    from esdedup.stories.explain import explain as explained
+    from esdedup.stories.explain import explain_stored
 
     chosen = load_settings(store, preset, settings, set_)
     with open_deduplicator(store, chosen, mode="read") as deduplicator:
-        record = deduplicator.with_evidence(find_record(deduplicator.store, id_, store))
-        second = find_record(deduplicator.store, other or _nearest(record), store)
-        second = deduplicator.with_evidence(second)
-        constraints = deduplicator.store.constraints.recent()
-    explanation = explained(record, second, chosen, constraints)
+        explanation = explain_stored(deduplicator, id_, other)
     if html is not None:
         from esdedup.stories.explain_html import render_page
 
         write_file(html, render_page(explanation))
     if json_ or html is None:
         print_result(explanation, partial(_print, full=full), as_json=json_)
-
-
-def _nearest(record: Record) -> str:
-    """What the article was compared with, best first; without any, there is nothing to explain."""
-    if record.decision.evidence:
-        return record.decision.evidence[0].other
-    raise stop(
-        ExitCode.FOUND,
-        f"{plain(record.document.id)} is {record.decision.role}: no other article shares enough "
-        "keys with it; name a second id to compare it with",
-    )
 
 
 def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
@@ -107,35 +88,30 @@ def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
         role = paint(record.decision.role, STYLES[record.decision.role])
         out.print(join(f"{name}  ", paint(title_of(record.document), "bold")))
         out.print(join("     ", byline(record.document), " · ", role))
-        out.print_line(f"     {plain(record.document.id)}")
+        out.print_line(f"     {record.document.id}")
     out.print()
     out.print_line(paint(explanation.rule, "bold"))
     rows = table("measure", "value", "threshold")
     for row in list_measures(explanation):
-        rows.add_row(*map(plain, row))
+        rows.add_row(*row)
     out.print(rows)
     for change in explanation.evidence.numbers:
         out.print_line("  ", paint(change_text(change), STYLES["update"]))
     if explanation.runner_up:
         lost = explanation.runner_up
-        out.print_line(f"  runner-up {plain(lost.other)}: {lost.why}")
+        out.print_line(f"  runner-up {lost.other}: {lost.why}")
     if explanation.evidence.numbers or explanation.runner_up:
         out.print()
-    out.print(_passages(explanation, coloured=out.is_terminal, full=full))
+    pieces = [
+        piece
+        for span in explanation.spans
+        for piece in _pieces(span, coloured=out.is_terminal, full=full)
+    ]
+    cut = ["… (longer texts are compared up to here)"] if explanation.cut else []
+    out.print(join(*(part for piece in pieces for part in (piece, " ")), *cut))
 
 
-def _passages(explanation: Explanation, *, coloured: bool, full: bool) -> Text:
-    text = join()
-    for span in explanation.spans:
-        for piece in _pieces(span, coloured=coloured, full=full):
-            text.append_text(piece)
-            text.append(" ")
-    if explanation.cut:
-        text.append("… (longer texts are compared up to here)")
-    return text
-
-
-def _pieces(span: Span, *, coloured: bool, full: bool) -> list[Any]:
+def _pieces(span: Span, *, coloured: bool, full: bool) -> list[Text]:
     if span.kind == "equal":
         between = "… ({hidden} words the same) …"
         return [paint(span.new if full else shorten(span.new, _SHOWN, between), "dim")]

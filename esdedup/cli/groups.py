@@ -36,11 +36,10 @@ from esdedup.cli.output import (
     title_of,
 )
 from esdedup.cli.search_options import Number, read_source_ranking
-from esdedup.cli.searching import find_record, print_members, to_members
+from esdedup.cli.searching import print_members
 
 if TYPE_CHECKING:
     from esdedup.cli.screen import Screen
-    from esdedup.maintenance.change_canonical_rule import CanonicalRuleChange
     from esdedup.maintenance.curation import CurationResult
     from esdedup.stores import Record
 
@@ -75,17 +74,19 @@ def list_groups(
     json_: AsJson = False,
 ) -> None:
     """List the largest groups of copies, or the members of one."""
+    from esdedup.model.results import Member
+    from esdedup.stores import get_record
+
     with open_existing(store) as opened:
         if id_ is not None:
-            leaders = [find_record(opened, id_, store).decision.group]
+            leaders = [get_record(opened, id_).decision.group]
         else:
             leaders = [group for group, _ in opened.search.groups(size=number)]
         found = [opened.documents.members(group) for group in leaders]
     if json_:
-        print_json(
-            {"group": group, "size": len(members), "members": to_members(members)}
-            for group, members in zip(leaders, found, strict=True)
-        )
+        for group, records in zip(leaders, found, strict=True):
+            members = [Member.of(r.document, r.decision) for r in records]
+            print_json([{"group": group, "size": len(members), "members": members}])
     elif id_ is not None:
         print_members(console(), found[0])
     else:
@@ -141,7 +142,7 @@ def forget(ids: Ids, store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> 
     if not done.corrections:
         raise stop(
             ExitCode.FOUND,
-            f"there is no constraint on {' and '.join(map(plain, ids))}; `groups export` lists all",
+            f"there is no constraint on {' and '.join(ids)}; `groups export` lists all",
         )
 
 
@@ -169,7 +170,7 @@ def import_(
     lines = read_text_lines(Path(file))
     done = _curate(import_lines, lines, store, json_, ahead=ahead)
     for where, why in done.refused.items():
-        say(f"{file}, {where}: {plain(why)}")
+        say(f"{file}, {where}: {why}")
     if done.refused:
         raise stop(ExitCode.QUARANTINED)
 
@@ -200,8 +201,16 @@ def reroot(
         done = change_canonical_rule(deduplicator, chosen, dry_run=dry_run)
     if json_:
         print_json([{**done.to_json(), "keep": keep, "dry_run": dry_run}])
-    else:
-        _print_rule_change(done, dry_run=dry_run)
+        return
+    out = console()
+    for change in done.originals[:_SHOWN]:
+        title = plain(change.record.document.title) or change.decision.id
+        out.print_line(paint("original", "bold"), f"  {title}")
+    out.print(
+        f"{count(done.moved, 'article')} {'would stand' if dry_run else 'stand'} elsewhere in the "
+        f"order, {len(done.originals):,} {'would be' if dry_run else 'are'} originals that were "
+        f"not, {count(len(done.changes), 'place')} {'would change' if dry_run else 'changed'}"
+    )
 
 
 def _curate(
@@ -222,30 +231,12 @@ def _curate(
 
 def _print(out: Screen, done: CurationResult, mark: str) -> None:
     for correction in done.corrections:
-        note = f": {plain(correction.note)}" if correction.note else ""
-        out.print_line(paint(mark, "bold"), f"  {plain(correction.sentence)}{note}")
+        note = f": {correction.note}" if correction.note else ""
+        out.print_line(paint(mark, "bold"), f"  {correction.sentence}{note}")
     for decision in list(done.changed.values())[:_SHOWN]:
-        place = (
-            decision.role
-            if decision.link.canonical
-            else f"{decision.role} in the group of {plain(decision.group)}"
-        )
-        out.print_line(f"    {plain(decision.id)} is now {place}")
+        place = "" if decision.link.canonical else f" in the group of {decision.group}"
+        out.print_line(f"    {decision.id} is now {decision.role}{place}")
     out.print(f"{count(len(done.changed), 'article')} changed place")
-
-
-def _print_rule_change(done: CanonicalRuleChange, *, dry_run: bool) -> None:
-    out = console()
-    originals: Sequence[object] = done.originals
-    for change in done.originals[:_SHOWN]:
-        title = plain(change.record.document.title) or plain(change.decision.id)
-        out.print_line(paint("original", "bold"), f"  {title}")
-    would = "would stand" if dry_run else "stand"
-    out.print(
-        f"{count(done.moved, 'article')} {would} elsewhere in the order, {len(originals):,} "
-        f"{'would be' if dry_run else 'are'} originals that were not, "
-        f"{count(len(done.changes), 'place')} {'would change' if dry_run else 'changed'}"
-    )
 
 
 def _print_groups(out: Screen, found: Sequence[Sequence[Record]]) -> None:

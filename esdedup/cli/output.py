@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from esdedup.cli.exit_codes import say
+from esdedup.cli.exit_codes import remove_controls, say
 from esdedup.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from esdedup.features.numbers import NumberChange
     from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Evidence, Failure
-
-# Control characters, which could steer the terminal.
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 STYLES = {"original": "bold", "duplicate": "cyan", "update": "yellow", "unprocessed": "red"}
 
@@ -73,7 +69,7 @@ def write_file(file: Path, text: str) -> None:
 
 def say_failure(failure: Failure) -> None:
     """Name an article that could not be used, with the reason."""
-    say(f"{plain(failure.where)}: {plain(failure.reason)}")
+    say(f"{failure.where}: {failure.reason}")
 
 
 def print_unread_dates(dates: UnreadDates, out: Screen) -> None:
@@ -85,12 +81,12 @@ def print_unread_dates(dates: UnreadDates, out: Screen) -> None:
         "used instead:"
     )
     for id_, text in dates.examples.items():
-        out.print_line(f"    {plain(id_)}: {plain(text)}")
+        out.print_line(f"    {id_}: {text}")
 
 
 def plain(text: str) -> str:
     """Put text of an article on one line, without control characters."""
-    return " ".join(_CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text).split())
+    return " ".join(remove_controls(text).split())
 
 
 def paint(text: str, style: str = "") -> Text:
@@ -120,8 +116,7 @@ def table(*columns: str, title: str | None = None, numbers_from: int | None = No
 
 def side_by_side(left: tuple[str, str], right: tuple[str, str], title: str) -> Table:
     """Two texts, each under its heading."""
-
-    out: Table = table(plain(left[0]), plain(right[0]), title=title)
+    out: Table = table(left[0], right[0], title=title)
     out.expand = True
     for column in out.columns:
         column.ratio = 1
@@ -218,12 +213,12 @@ def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:
 
 def change_text(change: NumberChange) -> str:
     """12 -> 17 people died; large numbers with commas."""
-    return plain(f"{_group_digits(change.old)} -> {_group_digits(change.new)} {change.context}")
 
+    def group_digits(value: str) -> str:
+        whole, point, rest = value.partition(".")
+        return f"{int(whole):,}{point}{rest}" if whole.isascii() and whole.isdigit() else value
 
-def _group_digits(value: str) -> str:
-    whole, point, rest = value.partition(".")
-    return f"{int(whole):,}{point}{rest}" if whole.isascii() and whole.isdigit() else value
+    return plain(f"{group_digits(change.old)} -> {group_digits(change.new)} {change.context}")
 
 
 def decision_text(decision: Decision) -> Text:
@@ -232,6 +227,5 @@ def decision_text(decision: Decision) -> Text:
     if decision.role not in ("duplicate", "update"):
         return join(role, f": {plain(decision.reason)}" if decision.reason else "")
     first = decision.evidence[0]
-    return join(
-        role, f" of {plain(first.other)} (overlap {first.overlap:.2f}; {evidence_text(first)})"
-    )
+    evidence = f"overlap {first.overlap:.2f}; {evidence_text(first)}"
+    return join(role, f" of {plain(first.other)} ({evidence})")

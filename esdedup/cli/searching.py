@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
-from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, hide_credentials, open_existing
+from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_existing
 from esdedup.cli.output import (
     STYLES,
     byline,
@@ -38,8 +39,10 @@ from esdedup.cli.search_options import (
 )
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from esdedup.cli.screen import Screen
-    from esdedup.model.results import Facet, Member, Section, StoryHit, StoryPage
+    from esdedup.model.results import Facet, Section, StoryHit, StoryPage
     from esdedup.stores import Record, Store
 
 Fold = Literal["group", "story", "none"]
@@ -81,6 +84,7 @@ def search(
     json_: AsJson = False,
 ) -> None:
     """Search; copies are folded into one result."""
+    from esdedup.model.results import Member
     from esdedup.search.searcher import Searcher
 
     mode = "all" if all_ else "canonical" if canonical else "auto"
@@ -104,8 +108,12 @@ def search(
             result = replace(result, facets=tuple(searcher.facets(query, facet, **counted)))
         folded = [_folded_records(opened, hit, fold) if expand else [] for hit in result.hits]
     if json_:
-        head = {"query": words or "", "fold": fold, "page": page}
-        print_json([{**head, **_page_json(result, folded)}])
+        totals = {"results": result.total.stories, "articles": result.total.articles}
+        out = {"query": words or "", "fold": fold, "page": page, **totals, **result.to_json()}
+        for hit, others in zip(out["hits"], folded, strict=True):
+            if others:
+                hit["folded"] = [Member.of(r.document, r.decision) for r in others]
+        print_json([out])
     else:
         print_hits(console(), result, folded, fold=fold, first=(page - 1) * number + 1)
         _print_facets(console(), result.facets)
@@ -145,35 +153,26 @@ def show(
     """Show one article, what was decided about it, and its story."""
     from esdedup.clustering.deduplicator import Deduplicator
     from esdedup.matching.content import content_of
+    from esdedup.model.results import Member
+    from esdedup.stores import get_record
 
     with open_existing(store) as opened:
-        record = Deduplicator(opened).with_evidence(find_record(opened, id_, store))
+        record = Deduplicator(opened).with_evidence(get_record(opened, id_))
         story = opened.documents.members(record.decision.story, "story")
         content = content_of(record.document, opened.settings)
     if json_:
+        members = [Member.of(r.document, r.decision) for r in story]
         own = record.decision.group
         shown = {
             "document": record.document,
             "decision": record.decision,
             "words": record.signature.words,
-            "members": to_members(r for r in story if r.decision.group == own),
-            "updates": to_members(r for r in story if r.decision.group != own),
+            "members": [member for member in members if member.group == own],
+            "updates": [member for member in members if member.group != own],
         }
         print_json([shown])
     else:
         _print_record(console(), record, content.lang, story)
-
-
-def find_record(store: Store, id_: str, url: str) -> Record:
-    """The stored article; an unknown id ends the command."""
-    record = store.documents.get([id_]).get(id_)
-    if record is None:
-        raise stop(
-            ExitCode.FOUND,
-            f"there is no article {plain(id_)} in {hide_credentials(url)}; `esdedup search` shows "
-            "the ids",
-        )
-    return record
 
 
 # --- search ----------------------------------------------------------------------------------
@@ -183,20 +182,8 @@ def _folded_records(store: Store, hit: StoryHit, fold: Fold) -> list[Record]:
     """The other articles of the hit's group or story, whether or not they match the words."""
     if fold == "none" or hit.group is None or hit.story is None:
         return []
-    members = (
-        store.documents.members(hit.story, "story")
-        if fold == "story"
-        else store.documents.members(hit.group)
-    )
+    members = store.documents.members(hit.story if fold == "story" else hit.group, fold)
     return [record for record in members if record.document.id != hit.document.id]
-
-
-def _page_json(result: StoryPage, folded: Sequence[Sequence[Record]]) -> dict[str, Any]:
-    out = result.to_json()
-    for hit, others in zip(out["hits"], folded, strict=True):
-        if others:
-            hit["folded"] = to_members(others)
-    return {"results": result.total.stories, "articles": result.total.articles, **out}
 
 
 def print_hits(
@@ -214,11 +201,10 @@ def print_hits(
         out.print(join(f"{place:>3}  ", title, "  ", paint(more, "cyan") if hit.copies else ""))
         role = paint(hit.role, STYLES[hit.role])
         out.print_line("     ", byline(hit.document), " · ", role)
-        for line in _indent(out, _reason_text(hit).removeprefix(" · ")):
-            out.print(line)
-        for line in _indent(out, hit.snippet):
-            out.print(line, style="dim")
-        out.print_line(f"     {plain(hit.document.id)}")
+        for text, style in ((_reason_text(hit).removeprefix(" · "), ""), (hit.snippet, "dim")):
+            for line in textwrap.wrap(plain(text), max(40, out.width - 2) - 5):
+                out.print(f"     {line}", style=style)
+        out.print_line(f"     {hit.document.id}")
         for record in others:
             out.print_line("       ", _member_text(record))
     out.print(_totals(result, fold))
@@ -244,16 +230,8 @@ def _print_facets(out: Screen, facets: Sequence[Facet]) -> None:
     for facet in facets:
         rows = table(facet.field, "stories", "articles", numbers_from=1)
         for bucket in facet.buckets:
-            rows.add_row(plain(bucket.value), f"{bucket.stories:,}", f"{bucket.articles:,}")
+            rows.add_row(bucket.value, f"{bucket.stories:,}", f"{bucket.articles:,}")
         out.print(rows)
-
-
-def _indent(out: Screen, text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(
-        plain(text), max(40, out.width - 2), initial_indent=" " * 5, subsequent_indent=" " * 5
-    )
 
 
 def _totals(result: StoryPage, fold: Fold) -> str:
@@ -271,33 +249,19 @@ def _totals(result: StoryPage, fold: Fold) -> str:
 # --- one article, one group ------------------------------------------------------------------
 
 
-def to_members(records: Iterable[Record]) -> list[Member]:
-    from esdedup.model.results import Member, Update
-
-    return [
-        Member(
-            r.document, d.group, d.story, d.role, d.score, Update.from_evidence(d.role, d.evidence)
-        )
-        for r in records
-        for d in [r.decision]
-    ]
-
-
-def _member_text(record: Record) -> Any:
+def _member_text(record: Record) -> Text:
     role = record.decision.role
-    gap = " " * (len("duplicate") + 2 - len(role))
-    return join(
-        paint(role, STYLES[role]), gap, f"{byline(record.document)} · {plain(record.document.id)}"
-    )
+    text = f"{byline(record.document)} · {plain(record.document.id)}"
+    return join(paint(role, STYLES[role]), " " * (len("duplicate") + 2 - len(role)), text)
 
 
 def _print_record(out: Screen, record: Record, lang: str | None, story: Sequence[Record]) -> None:
     document, decision = record.document, record.decision
     out.print(paint(title_of(document), "bold"))
     out.print(f"{byline(document)} · {lang or 'no language'}")
-    out.print_line(plain(document.id))
+    out.print_line(document.id)
     if document.url and document.url != document.id:
-        out.print_line(plain(document.url))
+        out.print_line(document.url)
     out.print()
     for paragraph in filter(str.strip, document.text.splitlines()):
         out.print(plain(paragraph))
@@ -305,7 +269,7 @@ def _print_record(out: Screen, record: Record, lang: str | None, story: Sequence
     out.print_line(decision_text(decision))
     for evidence in decision.evidence[1 if decision.link.parent else 0 :]:
         out.print_line(
-            f"  {evidence.verdict} from {plain(evidence.other)} "
+            f"  {evidence.verdict} from {evidence.other} "
             f"(overlap {evidence.overlap:.2f}; {evidence_text(evidence)})",
             style="dim",
         )

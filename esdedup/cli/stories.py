@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import timedelta
 from functools import partial
@@ -45,14 +45,14 @@ from esdedup.cli.output import (
     say_failure,
     title_of,
 )
-from esdedup.cli.searching import find_record
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from esdedup.cli.screen import Screen
-    from esdedup.model import Document, Failure
     from esdedup.model.results import Mention
     from esdedup.settings import Settings
-    from esdedup.stores import Record, Store
+    from esdedup.stores import Store
     from esdedup.stories.events import Event
     from esdedup.stories.events.report import Report
     from esdedup.stories.similar import Similar, SimilarNews
@@ -101,53 +101,32 @@ def similar(
     more of them comes first.
     """
     from esdedup.ingest.readers import read
-    from esdedup.stories.similar import similar_to_several
+    from esdedup.model import Failure
+    from esdedup.stories.similar import similar_to, similar_to_stored
 
     window = None if days is None else timedelta(days=days)
+    options: dict[str, Any] = {"size": size, "window": window, "explain": explain}
     with open_existing(store) as opened:
         opened.settings = _own_settings(opened, store, set_, {"similar_by": by})
-        options: dict[str, Any] = {"size": size, "window": window, "explain": explain}
-        ids = list(dict.fromkeys(what))
-        is_file = len(ids) == 1 and not opened.documents.get(ids) and Path(ids[0]).exists()
-        if is_file:
-            articles = read(ids, fields=parse_assignments(field, "--field"))
-            results = _find_similar(opened, articles, **options)
-        elif len(ids) == 1:
-            results = _find_similar(opened, [find_record(opened, ids[0], store)], **options)
+        if len(what) > 1 or opened.documents.get(what) or not Path(what[0]).exists():
+            results = [similar_to_stored(what, opened, **options)]
         else:
-            records = [find_record(opened, id_, store) for id_ in ids]
-            results = [similar_to_several(records, opened, **options)]
-    for note in (note for found in results for note in found.notes):
+            results = []
+            for item in read(what, fields=parse_assignments(field, "--field")):
+                found = item if isinstance(item, Failure) else similar_to(item, opened, **options)
+                if isinstance(found, Failure):
+                    say_failure(found)
+                else:
+                    results.append(found)
+    for note in (note for one in results for note in one.notes):
         say(note)
     print_result(results, partial(_print_all_similar, explain=explain), as_json=json_)
     if not results:
         raise stop(ExitCode.QUARANTINED)
-    if not any(found.found for found in results):
+    if not any(one.found for one in results):
         if not json_:
             say("nothing similar that is no copy")
         raise stop(ExitCode.FOUND)
-
-
-def _find_similar(
-    store: Store, items: Iterable[Record | Document | Failure], **options: Any
-) -> list[SimilarNews]:
-    """For each article; those that cannot be used are named."""
-    from esdedup.model import Document, Failure
-    from esdedup.stores import Record
-    from esdedup.stories.similar import similar_to, similar_to_record
-
-    results = []
-    for item in items:
-        found: SimilarNews | Failure
-        if isinstance(item, Record):
-            found = similar_to_record(item, store, **options)
-        else:
-            found = similar_to(item, store, **options) if isinstance(item, Document) else item
-        if isinstance(found, Failure):
-            say_failure(found)
-        else:
-            results.append(found)
-    return results
 
 
 def _print_all_similar(out: Screen, results: Sequence[SimilarNews], *, explain: bool) -> None:
@@ -162,24 +141,20 @@ def _print_similar(out: Screen, one: Similar, *, explain: bool) -> None:
     same = join(" · ", paint("same story", STYLES["update"])) if one.is_update else ""
     out.print(join(f"{one.score:.2f}  ", paint(title_of(one.document), "bold")))
     out.print(join("      ", byline(one.document), same))
-    out.print_line(f"      {plain(one.document.id)}")
+    out.print_line(f"      {one.document.id}")
     if one.similar_to:
         out.print_line("      similar to: ", paint(", ".join(one.similar_to)))
     if not explain:
         return
     bits = "" if one.distance is None else f", {count(one.distance, 'bit')} apart"
+    hours = one.apart / 3_600_000_000
+    span = f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"
     out.print(
-        f"      likeness {one.topic:.2f}, {one.overlap:.0%} word for word{bits}, "
-        f"{_span(one.apart)} apart"
+        f"      likeness {one.topic:.2f}, {one.overlap:.0%} word for word{bits}, {span} apart"
     )
     for name, words in (("names", one.entities), ("words", one.terms)):
         if words:
             out.print_line(f"      {name}: ", paint(", ".join(words)))
-
-
-def _span(microseconds: int) -> str:
-    hours = microseconds / 3_600_000_000
-    return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"
 
 
 # --- events ------------------------------------------------------------------------------------
@@ -263,8 +238,8 @@ def show_event(
         if event is None:
             raise stop(
                 ExitCode.FOUND,
-                f"there is no event {plain(id_)} in {hide_credentials(store)}, nor one with such "
-                "an article; `esdedup events` lists them, --since looks further back",
+                f"there is no event {id_} in {hide_credentials(store)}, nor one with such an "
+                "article; `esdedup events` lists them, --since looks further back",
             )
         found_report = report(event, opened, stories=True)
     print_result(found_report, _print_report, as_json=json_)
@@ -325,21 +300,18 @@ def story(
     json_: AsJson = False,
 ) -> None:
     """Show the time line of a story: original, copies by source, updates, corrections."""
+    from esdedup.stores import get_record
     from esdedup.stories.timeline import story_of
 
     with open_existing(store) as opened:
-        found = story_of(find_record(opened, id_, store), opened)
+        found = story_of(get_record(opened, id_), opened)
     print_result(found, _print_story, as_json=json_)
 
 
 def _print_story(out: Screen, found: Story) -> None:
     updates = len(found.versions) - 1
-    out.print(
-        join(
-            paint(plain(found.id), "cyan"),
-            f"  {count(found.articles, 'article')}, {count(updates, 'update')}",
-        )
-    )
+    sizes = f"  {count(found.articles, 'article')}, {count(updates, 'update')}"
+    out.print(join(paint(found.id, "cyan"), sizes))
     for counts in found.counts:
         out.print_line("  ", paint(str(counts), STYLES["update"]))
     for version in found.versions:
@@ -375,7 +347,7 @@ def _print_version(out: Screen, version: StoryVersion) -> None:
         out.print_line("    correction: ", _mention(mention))
 
 
-def _mention(mention: Mention) -> Any:
+def _mention(mention: Mention) -> Text:
     source = plain(mention.source or "no source")
     return join(paint(mention.title or mention.id), f" · {source} · {plain(mention.id)}")
 
@@ -386,21 +358,13 @@ def _own_settings(
     """The settings of the store with those of these commands as they are given here."""
     from esdedup.errors import SettingsError
 
+    own = [f.name for f in fields(store.settings) if f.name.startswith(_OWN)]
     given = parse_assignments(values, "--set")
     for name in given:
-        if not name.startswith(_OWN):
-            raise SettingsError(
-                f"{name} cannot be set here; these commands read {', '.join(_own_names())}"
-            )
+        if name not in own:
+            raise SettingsError(f"{name} cannot be set here; these commands read {', '.join(own)}")
     chosen = load_settings(url, flags={**given, **flags})
-    own = {name: getattr(chosen, name) for name in _own_names()}
-    return replace(store.settings, **own)
-
-
-def _own_names() -> list[str]:
-    from esdedup.settings import Settings
-
-    return [f.name for f in fields(Settings) if f.name.startswith(_OWN)]
+    return replace(store.settings, **{name: getattr(chosen, name) for name in own})
 
 
 events_app = typer.Typer(

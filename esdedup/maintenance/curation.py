@@ -106,8 +106,7 @@ def set_constraints(
         stored = deduplicator.store.documents.get(named)
         if not ahead and (unknown := sorted(named - stored.keys())):
             raise UnknownDocument(
-                f"there is no article {', '.join(unknown)} in this store; `esdedup search` shows "
-                "the ids"
+                f"there is no article {', '.join(unknown)} in this store; a search shows ids"
             )
         for correction in corrections:
             _check_pinned(correction, constraints, stored)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any
 
-from esdedup.model import JSON, Changes, Document, Evidence
+from esdedup.model import JSON, Changes, Decision, Document, Evidence
 from esdedup.model.json_form import JsonField, Result, Rounded, in_json, iso
 from esdedup.model.queries import By, Mode
 
@@ -168,6 +168,12 @@ class Member(Result):
     role: str
     score: Rounded
     update: Annotated[Update | None, JsonField(omit_empty=True)] = None
+
+    @classmethod
+    def of(cls, document: Document, decision: Decision) -> Member:
+        """The member that a stored article is."""
+        update = Update.from_evidence(decision.role, decision.evidence)
+        return cls(document, decision.group, decision.story, decision.role, decision.score, update)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from esdedup.errors import (
     EsdedupError,
     InputError,
     NotCollapsible,
+    NothingToExplain,
     SettingsError,
     StoreError,
     StoreMissing,
@@ -57,12 +58,6 @@ class Problem(HTTPException):
         self.more = more
 
 
-def not_found(id_: str) -> Problem:
-    return Problem(
-        404, "unknown-id", f"there is no article {id_[:600]!r}; /v1/search shows the ids"
-    )
-
-
 def make_response(problem: Problem, request_id: str) -> Response:
     body: JSON = {
         "type": _PREFIX + problem.code,
@@ -79,6 +74,7 @@ def make_response(problem: Problem, request_id: str) -> Response:
 _OF_CLIENTS: tuple[tuple[type[EsdedupError], int, str], ...] = (
     (NotCollapsible, 400, "not-collapsible"),
     (UnknownDocument, 404, "unknown-id"),
+    (NothingToExplain, 404, "nothing-to-explain"),
     (Contradiction, 409, "contradiction"),
     (InputError, 400, "bad-request"),
     (SettingsError, 400, "bad-request"),

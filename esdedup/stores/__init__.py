@@ -5,11 +5,19 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from esdedup.errors import StoreMissing
+from esdedup.errors import StoreMissing, UnknownDocument
 from esdedup.settings import Settings
 from esdedup.stores.ports import CandidateQuery, Record, Store, WriteReport
 
-__all__ = ["CandidateQuery", "Record", "Store", "WriteReport", "open_store", "recorded_settings"]
+__all__ = [
+    "CandidateQuery",
+    "Record",
+    "Store",
+    "WriteReport",
+    "get_record",
+    "open_store",
+    "recorded_settings",
+]
 
 
 def open_store(
@@ -41,6 +49,14 @@ def recorded_settings(url: str) -> Settings | None:
         return None
     store.close()
     return store.settings
+
+
+def get_record(store: Store, id_: str) -> Record:
+    """One stored article; an id that the store does not have raises `UnknownDocument`."""
+    record = store.documents.get([id_]).get(id_)
+    if record is None:
+        raise UnknownDocument(f"there is no article {id_[:600]} in this store; a search shows ids")
+    return record
 
 
 def _sqlite_path(url: str) -> str:

@@ -1,6 +1,6 @@
 """Why two articles are, or are not, one story: the evidence, and both texts word by word.
 
-Pure functions over what is stored: nothing is read or written here.
+`explain_stored` reads two articles of a store; everything else is pure functions over records.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Annotated
 
+from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import QueryBuilder
+from esdedup.errors import NothingToExplain
 from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
 from esdedup.matching.verify import verify
 from esdedup.methods import METHODS
 from esdedup.model import Decision, Evidence
 from esdedup.model.json_form import JsonField, Result, in_json
 from esdedup.settings import Settings
-from esdedup.stores import Record
+from esdedup.stores import Record, get_record
 from esdedup.stories.articles import entities_of
 from esdedup.stories.diff import Span, align
 from esdedup.text.batch import signed_text
@@ -123,6 +125,21 @@ def explain(
         names=_find_shared_names(old, new) if "entities" in settings.methods else (),
         runner_up=_find_runner_up(old, new),
     )
+
+
+def explain_stored(deduplicator: Deduplicator, id_: str, other: str | None = None) -> Explanation:
+    """Explain an article and another one: by default what it is linked to, or compared with."""
+    store = deduplicator.store
+    record = deduplicator.with_evidence(get_record(store, id_))
+    if other is None:
+        if not record.decision.evidence:
+            raise NothingToExplain(
+                f"{id_} is {record.decision.role}: no other article shares enough keys with it; "
+                "name a second article to compare it with"
+            )
+        other = record.decision.evidence[0].other
+    second = deduplicator.with_evidence(get_record(store, other))
+    return explain(record, second, deduplicator.settings, store.constraints.recent())
 
 
 def count_shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:

@@ -9,7 +9,7 @@ and fewer than 8 bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -26,7 +26,7 @@ from esdedup.model import Document, Failure, Order, microseconds
 from esdedup.model.json_form import JsonField, Result, Rounded
 from esdedup.model.results import MentionedDocument, id_of_document
 from esdedup.settings import Settings
-from esdedup.stores import CandidateQuery, Record, Store
+from esdedup.stores import CandidateQuery, Record, Store, get_record
 from esdedup.stores.topical import EVER, Near, TopicQuery
 from esdedup.stories.articles import entities_of
 
@@ -150,20 +150,22 @@ def similar_to_record(
     return SimilarNews(record.document, tuple(found), tuple(notes))
 
 
-def similar_to_several(
-    records: Sequence[Record],
+def similar_to_stored(
+    ids: Iterable[str],
     store: Store,
     *,
     size: int = 10,
     window: timedelta | None = None,
     explain: bool = False,
 ) -> SimilarNews:
-    """News similar to any of several stored articles: what somebody read, say.
+    """News similar to a stored article, or to any of several: what somebody read, say.
 
-    Scores add up, so that what is similar to more of them comes first. Neither the articles nor
-    copies of them are among the results.
+    Of several the scores add up, so that what is similar to more of them comes first. Neither the
+    articles nor copies of them are among the results.
     """
-    ids = tuple(record.document.id for record in records)
+    records = [get_record(store, id_) for id_ in dict.fromkeys(ids)]
+    if len(records) == 1:
+        return similar_to_record(records[0], store, size=size, window=window, explain=explain)
     groups = {record.decision.group for record in records}
     by_group: dict[str, list[tuple[str, Similar]]] = {}
     notes: dict[str, None] = {}
@@ -182,7 +184,8 @@ def similar_to_several(
         for own in by_group.values()
     ]
     ranked = sorted(merged, key=lambda one: (-one.score, one.apart, one.document.id))
-    return SimilarNews(records[0].document, tuple(ranked[:size]), tuple(notes), ids)
+    named = tuple(record.document.id for record in records)
+    return SimilarNews(records[0].document, tuple(ranked[:size]), tuple(notes), named)
 
 
 # --- by everything that is stored --------------------------------------------------------------

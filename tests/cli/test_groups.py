@@ -80,7 +80,7 @@ def test_groups_lists_as_ever() -> None:
 @pytest.mark.parametrize("verb", ["merge", "split"])
 def test_unknown_ids_and_too_few(verb: str) -> None:
     unknown = run("groups", verb, "a", "nobody")
-    assert (unknown.exit_code, "no article nobody" in unknown.stderr) == (2, True)
+    assert (unknown.exit_code, "no article nobody" in unknown.stderr) == (1, True)
     assert run("groups", verb, "a").exit_code == 2
     assert run("groups", "forget", "a").exit_code == 1
 

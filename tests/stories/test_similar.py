@@ -20,7 +20,7 @@ from esdedup.stories.similar import (
     SimilarNews,
     similar_to,
     similar_to_record,
-    similar_to_several,
+    similar_to_stored,
 )
 from tests.support.articles import FERRY, GARDEN, STRIKE, ferry_articles, topical_text
 
@@ -58,9 +58,8 @@ def test_of_several_articles_what_is_like_more_of_them_comes_first(desk: Dedupli
     desk.add(
         Document(id="walkout", title="Rail walkout", text=topical_text("strike", 3), lang="en")
     )
-    read = desk.store.documents.get(["ferry0", "ferry1", "walkout"])
-    records = [read[id_] for id_ in ("ferry0", "ferry1", "walkout")]
-    found = similar_to_several(records, desk.store)
+    ids = ("ferry0", "ferry1", "walkout")
+    found = similar_to_stored(ids, desk.store)
     assert found.ids == ("ferry0", "ferry1", "walkout")
     own = {one.document.id: one.similar_to for one in found.found}
     assert own["ferry2"] == own["ferry3"] == ("ferry0", "ferry1")
@@ -68,9 +67,9 @@ def test_of_several_articles_what_is_like_more_of_them_comes_first(desk: Dedupli
     first, second, *others = found.found
     assert {first.document.id, second.document.id} == {"ferry2", "ferry3"}
     assert all(one.similar_to == ("walkout",) for one in others)
-    single = similar_to_record(records[0], desk.store).found
+    single = similar_to_stored(ids[:1], desk.store).found
     assert first.score > max(one.score for one in single)
-    assert len(similar_to_several(records, desk.store, size=1).found) == 1
+    assert len(similar_to_stored(ids, desk.store, size=1).found) == 1
 
 
 def test_a_window_in_time(desk: Deduplicator) -> None:

@@ -14,11 +14,10 @@ from fastapi import Query
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document, Failure
 from esdedup.service.description import model_of
-from esdedup.service.problems import MEDIA_TYPE, Problem, not_found
+from esdedup.service.problems import MEDIA_TYPE, Problem
 from esdedup.service.responses import JsonResponse, ProblemDetails, encode_json
 from esdedup.service.schemas import Article, read_document
 from esdedup.service.state import Service
-from esdedup.stores import Record, Store
 
 _PROBLEM: dict[str, Any] = {
     "description": "An error.",
@@ -36,13 +35,6 @@ async def respond(
 ) -> JsonResponse:
     """Respond with the result of a question; the reader that answers it encodes it, too."""
     return JsonResponse(await service.read(lambda d: encode_json(question(d)), stage))
-
-
-def find_record(store: Store, id_: str) -> Record:
-    record = store.documents.get([id_]).get(id_)
-    if record is None:
-        raise not_found(id_)
-    return record
 
 
 def read_article(article: Article) -> Document:

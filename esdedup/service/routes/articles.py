@@ -20,9 +20,10 @@ from esdedup.service.responses import (
     JsonResponse,
     Shown,
 )
-from esdedup.service.routes import find_record, read_article, respond
+from esdedup.service.routes import read_article, respond
 from esdedup.service.schemas import Article, Id
 from esdedup.service.streaming import Duplex, index_stream
+from esdedup.stores import get_record
 
 router = APIRouter(prefix="/v1", tags=["articles"])
 _reading = APIRouter(route_class=ReadRoute)
@@ -89,18 +90,18 @@ async def check(article: Article, service: Here) -> Response:
 @_reading.get("/articles", responses=responds_with(Shown), summary="Show one article")
 async def show(id: Annotated[Id, Query()], service: Here) -> Response:
     """The article, and what was decided about it."""
-    return await respond(service, lambda d: _show(d, id), "show")
+
+    def job(deduplicator: Deduplicator) -> Shown:
+        record = deduplicator.with_evidence(get_record(deduplicator.store, id))
+        return Shown(record.document, record.decision, record.signature.words)
+
+    return await respond(service, job, "show")
 
 
 @_writing.delete("/articles", responses=responds_with(deleting.Deleted), summary="Delete articles")
 async def delete(id: Ids, service: Here) -> Response:
     """Where an original goes the next of its group takes its place, and is named."""
     return JsonResponse(await service.change(lambda d: deleting.delete(d, id), "delete"))
-
-
-def _show(deduplicator: Deduplicator, id_: str) -> Shown:
-    record = deduplicator.with_evidence(find_record(deduplicator.store, id_))
-    return Shown(record.document, record.decision, record.signature.words)
 
 
 for part in (_reading, _writing, _streaming):

@@ -16,12 +16,11 @@ from esdedup.service.auth import Here, ReadRoute
 from esdedup.service.description import responds_with
 from esdedup.service.problems import Problem
 from esdedup.service.responses import CopyPage, Group, Groups, Leader, MemberPage
-from esdedup.service.routes import PageOffset, PageSize, extract, find_record, respond
+from esdedup.service.routes import PageOffset, PageSize, extract, respond
 from esdedup.service.schemas import Article, Id
-from esdedup.stores import Record
+from esdedup.stores import get_record
 from esdedup.stories.articles import source_of
-from esdedup.stories.explain import Explanation
-from esdedup.stories.explain import explain as explain_pair
+from esdedup.stories.explain import Explanation, explain_stored
 from esdedup.stories.text_reuse import TextReuse, find_text_reuse
 
 router = APIRouter(prefix="/v1", tags=["comparing"], route_class=ReadRoute)
@@ -39,7 +38,7 @@ async def explain(
     other: Annotated[Id | None, Query(description="Else what it was linked to.")] = None,
 ) -> Response:
     """Shared keys, overlap, thresholds, the rule that decided, and both texts by passages."""
-    return await respond(service, lambda d: _explain(d, id, other), "explain")
+    return await respond(service, lambda d: explain_stored(d, id, other), "explain")
 
 
 @router.post("/copies", responses=responds_with(CopyPage), summary="Who copied what of a text")
@@ -64,7 +63,7 @@ async def copies_of_stored(
     """The same of one that is in the store, itself left out."""
     part = slice(offset, offset + size)
     return await respond(
-        service, lambda d: _copies(d, find_record(d.store, id).document, part), "copies"
+        service, lambda d: _copies(d, get_record(d.store, id).document, part), "copies"
     )
 
 
@@ -77,8 +76,11 @@ async def groups(
 ) -> Response:
     def job(deduplicator: Deduplicator) -> Groups:
         found = deduplicator.store.search.groups(smallest=smallest, size=offset + size)[offset:]
-        leaders = deduplicator.store.documents.get(group for group, _ in found)
-        return Groups([Group(group, n, _leader(leaders.get(group))) for group, n in found])
+        leaders = {
+            id_: Leader(one.document.title, source_of(one.document), one.decision.story)
+            for id_, one in deduplicator.store.documents.get(g for g, _ in found).items()
+        }
+        return Groups([Group(group, n, leaders.get(group)) for group, n in found])
 
     return await respond(service, job, "groups")
 
@@ -94,7 +96,7 @@ async def group(
     offset: _Offset = 0,
 ) -> Response:
     def job(deduplicator: Deduplicator) -> MemberPage:
-        link = find_record(deduplicator.store, id).decision.link
+        link = get_record(deduplicator.store, id).decision.link
         value = link.story if by == "story" else link.group
         searcher = Searcher(deduplicator.store)
         found = searcher.copies(value, by=by, size=size, offset=offset)
@@ -103,33 +105,8 @@ async def group(
     return await respond(service, job, "group")
 
 
-def _explain(deduplicator: Deduplicator, id_: str, other: str | None) -> Explanation:
-    record = deduplicator.with_evidence(find_record(deduplicator.store, id_))
-    if other is None:
-        if not record.decision.evidence:
-            raise Problem(
-                404,
-                "nothing-to-explain",
-                f"the article is {record.decision.role}: no other shares enough keys with it; "
-                "name a second one (other)",
-            )
-        other = record.decision.evidence[0].other
-    return explain_pair(
-        record,
-        deduplicator.with_evidence(find_record(deduplicator.store, other)),
-        deduplicator.settings,
-        deduplicator.store.constraints.recent(),
-    )
-
-
 def _copies(deduplicator: Deduplicator, document: Document, part: slice) -> CopyPage:
     found = find_text_reuse(document, deduplicator.store)
     if not isinstance(found, TextReuse):
         raise Problem(422, "unusable-article", found.reason)
     return CopyPage(len(found.copies), replace(found, copies=found.copies[part]))
-
-
-def _leader(record: Record | None) -> Leader | None:
-    if record is None:
-        return None
-    return Leader(record.document.title, source_of(record.document), record.decision.story)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable
 from dataclasses import replace
 from datetime import UTC, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -16,18 +16,14 @@ from esdedup.service.auth import Here, ReadRoute
 from esdedup.service.description import responds_with
 from esdedup.service.problems import Problem
 from esdedup.service.responses import UNBUFFERED, EventPage, PagedStory, StoryTotal
-from esdedup.service.routes import PageOffset, PageSize, extract, find_record, respond
+from esdedup.service.routes import PageOffset, PageSize, extract, respond
 from esdedup.service.routes.searching import parse_date
 from esdedup.service.schemas import Article, Id
 from esdedup.service.state import Service
+from esdedup.stores import get_record
 from esdedup.stories.events import Event
 from esdedup.stories.events.report import Report, report
-from esdedup.stories.similar import (
-    SimilarNews,
-    similar_to,
-    similar_to_record,
-    similar_to_several,
-)
+from esdedup.stories.similar import SimilarNews, similar_to, similar_to_stored
 from esdedup.stories.timeline import Story, story_of
 
 router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
@@ -46,22 +42,13 @@ _MESSAGE_EXAMPLE = {
 @router.get(
     "/similar", responses=responds_with(SimilarNews), summary="News similar to a stored article"
 )
-async def similar_to_stored(
-    id: _ReadIds, service: Here, size: _Size = 10, days: _Days = None
-) -> Response:
+async def similar(id: _ReadIds, service: Here, size: _Size = 10, days: _Days = None) -> Response:
     """About the same thing and no copies; the words and names that both have say why.
 
     Of several ids, as of a reading history, scores add up; `similar_to` names those it is like.
     """
-
-    def job(deduplicator: Deduplicator) -> SimilarNews:
-        store = deduplicator.store
-        records = [find_record(store, one) for one in dict.fromkeys(id)]
-        if len(records) > 1:
-            return similar_to_several(records, store, size=size, window=_days(days), explain=True)
-        return similar_to_record(records[0], store, size=size, window=_days(days), explain=True)
-
-    return await respond(service, job, "similar")
+    options: dict[str, Any] = {"size": size, "window": _days(days), "explain": True}
+    return await respond(service, lambda d: similar_to_stored(id, d.store, **options), "similar")
 
 
 @router.post("/similar", responses=responds_with(SimilarNews), summary="News similar to a text")
@@ -96,7 +83,7 @@ async def story(
     """
     part = slice(offset, offset + size)
     return await respond(
-        service, lambda d: _page_of(story_of(find_record(d.store, id), d.store), part), "story"
+        service, lambda d: _page_of(story_of(get_record(d.store, id), d.store), part), "story"
     )
 
 

@@ -287,7 +287,8 @@ class SQLiteSearch:
             ).fetchall()
         ids = [id_ for (id_,) in rows]
         records = self._records(ids)
-        return Members(tuple(_member(records[id_]) for id_ in ids if id_ in records), total)
+        found = (records[id_] for id_ in ids if id_ in records)
+        return Members(tuple(Member.of(r.document, r.decision) for r in found), total)
 
     def facets(
         self,
@@ -457,16 +458,4 @@ def _hit(record: Record, score: float | None, words: str | None) -> StoryHit:
         score=score,
         update=Update.from_evidence(link.role, record.decision.evidence),
         excerpt=partial(snippet, query=words) if words else None,
-    )
-
-
-def _member(record: Record) -> Member:
-    link = record.decision.link
-    return Member(
-        record.document,
-        link.group,
-        link.story,
-        link.role,
-        record.decision.score,
-        Update.from_evidence(link.role, record.decision.evidence),
     )
