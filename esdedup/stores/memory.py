@@ -18,11 +18,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import RLock
-from typing import Literal, NoReturn
+from typing import Literal
 
-from esdedup.errors import StoreError, StoreMissing
+from esdedup.errors import StoreMissing
 from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
-from esdedup.model import Candidate, Decision, Failure, microseconds, stored_evidence
+from esdedup.model import JSON, Candidate, Decision, Failure, microseconds, stored_evidence
 from esdedup.model.queries import By
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery, Record, WriteReport
@@ -30,7 +30,6 @@ from esdedup.stores.key_index import KeyIndex
 from esdedup.stores.ports import (
     EVENTUAL,
     TRANSACTIONAL,
-    HitReader,
     Versioned,
     scan_pages,
 )
@@ -54,6 +53,7 @@ class MemoryData:
     writes: int = 0  # a record's version is the number of the write that made it
     generation: int = 0  # of what searches and statistics show
     failures: dict[str, Failure] = field(default_factory=dict)
+    states: dict[str, JSON | None] = field(default_factory=dict)  # of long runs
     constraints: Versioned[Constraints] = field(
         default_factory=lambda: Versioned(NO_CONSTRAINTS, 0)
     )
@@ -299,11 +299,11 @@ class MemoryMaintenance(SQLiteMaintenance):
     memory: MemoryData
     settings: Settings
 
-    def key_backfill(self, method: str, size: int, reader: HitReader | None) -> NoReturn:
-        raise StoreError(
-            "the store in memory takes no further method: keys would be added to a copy of it; "
-            "index the articles again with the new settings"
-        )
-
     def record_settings(self) -> None:
         self.memory.settings = self.settings
+
+    def read_state(self, name: str) -> JSON | None:
+        return self.memory.states.get(name)
+
+    def write_state(self, name: str, values: JSON | None) -> None:
+        self.memory.states |= {name: values}

@@ -263,55 +263,6 @@ class SearchIndex(Protocol):
         """Leaders that have any of the words, those with most and the rarest first."""
 
 
-class KeyBackfill(Protocol):
-    """Adds the keys of one method to stored documents; see `maintenance.enable_method`."""
-
-    def count(self) -> int:
-        """Documents without keys of the method; those too short to have any among them."""
-
-    def pages(self, *, everything: bool, since: datetime | None) -> Iterator[list[Waiting]]:
-        """Documents without keys of the method, or all; only those written since then."""
-
-    def write(self, additions: Sequence[Addition]) -> WriteReport: ...
-    def record(self, settings: Settings) -> None:
-        """Record the settings that the store is opened with from now on."""
-
-    def state(self) -> JSON | None:
-        """The state of an unfinished run; None if there is none."""
-
-    def save(self, state: JSON | None) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A stored document, its present keys of the method, and how the store finds it again."""
-
-    document: Document | Failure
-    keys: tuple[str, ...]
-    query_seed: str
-    handle: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Addition:
-    """The keys that a document gets, and what the method stores beside them."""
-
-    waiting: Waiting
-    keys: tuple[str, ...]
-    query_seed: str
-
-    @property
-    def is_change(self) -> bool:
-        return (self.keys, self.query_seed) != (self.waiting.keys, self.waiting.query_seed)
-
-
-class HitReader(Protocol):
-    """Reads the articles of an index that others designed, for `backfill`."""
-
-    def pages(self, query: JSON) -> Iterator[list[JSON]]: ...
-    def document(self, hit: JSON) -> Document | Failure: ...
-
-
 class Maintenance(Protocol):
     """Figures, checks, repair, age and settings of a store."""
 
@@ -319,11 +270,14 @@ class Maintenance(Protocol):
     def foreign_index(self) -> ForeignIndex | None:
         """The index to which other programs write; None if every article is signed by us."""
 
-    def key_backfill(self, method: str, size: int, reader: HitReader | None) -> KeyBackfill:
-        """`reader` reads the articles of a foreign index."""
-
     def record_settings(self) -> None:
         """From now on the store is opened with the settings that it has now."""
+
+    def read_state(self, name: str) -> JSON | None:
+        """The state of a long run, which survives a restart; None if there is none."""
+
+    def write_state(self, name: str, values: JSON | None) -> None:
+        """With None the state is removed."""
 
     def stats(self) -> dict[str, Any]: ...
     def own_bytes(self, ids: Sequence[str]) -> int:

@@ -23,6 +23,7 @@ from esdedup.maintenance.enable_method import MethodEnabling, with_method
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.stores import Record, open_store, recorded_settings
+from esdedup.stores.memory import MemoryData, MemoryStore
 from tests.maintenance.foreign_index import FIELDS, START, Newsroom, articles, run
 
 BEFORE = Settings(batch=10, methods=("sketch",))
@@ -257,6 +258,23 @@ def test_the_papers_online_way_keeps_its_links(url: str) -> None:
         assert "lengths" in deduplicator.add(copied).evidence[0].found_by
 
 
+def test_a_store_of_format_1_is_to_be_upgraded_first(url: str) -> None:
+    old = replace(BEFORE, format=1)
+    indexed(url, archive(2), old)
+    with pytest.raises(StoreError, match="esdedup backfill --upgrade"):
+        switch_on(url, replace(ADDED, format=1))
+
+
+def test_a_store_in_memory() -> None:
+    documents = archive(12)
+    with Deduplicator(MemoryStore(MemoryData(), BEFORE)) as deduplicator:
+        list(deduplicator.add_many(documents))
+        list(MethodEnabling(deduplicator, "lengths", ADDED).run())
+        after = deduplicator.store.documents.get(d.id for d in documents)
+    assert keys(after) == keys(judged(documents))
+    assert places(after) == places(judged(documents))
+
+
 def test_command(url: str) -> None:
     documents = archive(12)
     indexed(url, documents, BEFORE)
@@ -296,14 +314,16 @@ class TestOnServers:
         assert recorded.methods == ("sketch", "lengths")
         ours = ("windows", "role", "group", "gid", "story", "parent", "canonical", "score",
                 "method", "reason", "changes", "at")  # fmt: skip
+
+        def others(source: Any) -> Any:
+            return {k: v for k, v in source["dedup"].items() if k not in ours and v is not None}
+
         for id_, source in newsroom.sources().items():
             was = before[id_]
             assert {k: v for k, v in source.items() if k != "dedup"} == {
                 k: v for k, v in was.items() if k != "dedup"
             }
-            assert {k: v for k, v in source["dedup"].items() if k not in ours} == {
-                k: v for k, v in was["dedup"].items() if k not in ours
-            }
+            assert others(source) == others(was)
         mapping = newsroom.server.http("GET", f"/{newsroom.index}/_mapping").json()
         assert mapping[newsroom.index]["mappings"]["_meta"]["owner"] == "newsroom"
 

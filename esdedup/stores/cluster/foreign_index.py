@@ -93,17 +93,6 @@ def unsigned_query(format_: str, *filters: JSON) -> JSON:
     return {"bool": {"filter": list(filters), "must_not": [done]}}
 
 
-def lacking_keys(field: str | None, since: datetime | None) -> JSON:
-    """Signed documents without keys in this field (None: all), written since then."""
-    filters: list[JSON] = [_has_group()]
-    if since is not None:
-        filters.append({"range": {"dedup.at": {"gte": iso(since)}}})
-    others: list[JSON] = [{"term": {"dedup.role": "unprocessed"}}]
-    if field is not None:
-        others.append({"exists": {"field": f"dedup.{field}"}})
-    return {"bool": {"filter": filters, "must_not": others}}
-
-
 def every_query(*filters: JSON) -> JSON:
     return {"bool": {"filter": list(filters) or [{"match_all": {}}]}}
 
@@ -278,10 +267,14 @@ class ForeignIndex:
             return None
         return State(answer["_source"], (answer["_seq_no"], answer["_primary_term"]))
 
-    def write_state(self, name: str, values: JSON) -> None:
-        """Write without a condition: only one process writes this document."""
+    def write_state(self, name: str, values: JSON | None) -> None:
+        """Write without a condition: only one process writes this document. None removes it."""
+        path = path_of(self._state, "_doc", name)
+        if values is None:
+            self._connection.send_or_none("DELETE", path)
+            return
         self._make_state_index()
-        self._connection.send("PUT", path_of(self._state, "_doc", name), body=values)
+        self._connection.send("PUT", path, body=values)
 
     def replace_state(self, name: str, values: JSON, old: State | None) -> bool:
         """Compare-and-set; returns False if another process was faster."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from esdedup.model import JSON
 from esdedup.model.encoding import encode_json
 from esdedup.model.methods import METHOD_SPECS
 from esdedup.model.queries import By
@@ -14,12 +15,11 @@ from esdedup.stores.cluster.connection import path_of
 from esdedup.stores.cluster.documents import ClusterDocuments
 from esdedup.stores.cluster.foreign_index import ForeignIndex
 from esdedup.stores.cluster.index import Index
-from esdedup.stores.cluster.key_backfill import ClusterKeyBackfill
 from esdedup.stores.cluster.msearch import Searches
 from esdedup.stores.cluster.quarantine import ClusterQuarantine
 from esdedup.stores.cluster.requests import candidates as candidate_requests
 from esdedup.stores.cluster.requests import positions as position_requests
-from esdedup.stores.ports import MAX_FREQUENT_KEYS, HitReader
+from esdedup.stores.ports import MAX_FREQUENT_KEYS
 
 # Documents that `over_frequent_keys` samples: with 20 keys each 1,000 terms, one request.
 _SAMPLED = 50
@@ -41,9 +41,12 @@ class ClusterMaintenance:
     def foreign_index(self) -> ForeignIndex:
         return ForeignIndex(self.index, self.searches, self.documents)
 
-    def key_backfill(self, method: str, size: int, reader: HitReader | None) -> ClusterKeyBackfill:
-        assert reader is not None, "of a foreign index"
-        return ClusterKeyBackfill(self.foreign_index, reader, method)
+    def read_state(self, name: str) -> JSON | None:
+        found = self.foreign_index.read_state(name)
+        return None if found is None else found.values
+
+    def write_state(self, name: str, values: JSON | None) -> None:
+        self.foreign_index.write_state(name, values)
 
     def record_settings(self) -> None:
         self.index.record_settings(self.index.settings)

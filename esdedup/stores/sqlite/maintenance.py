@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from esdedup.model import JSON
 from esdedup.model.queries import By
-from esdedup.stores.ports import MAX_FREQUENT_KEYS, HitReader
+from esdedup.stores.ports import MAX_FREQUENT_KEYS
 from esdedup.stores.sqlite.database import Database
 from esdedup.stores.sqlite.documents import SQLiteDocuments
-from esdedup.stores.sqlite.key_backfill import SQLiteKeyBackfill
 from esdedup.stores.sqlite.rows import key_numbers, marks
 from esdedup.stores.sqlite.topic_index import forget
 
@@ -87,8 +87,11 @@ class SQLiteMaintenance:
     def record_settings(self) -> None:
         self.database.record_settings(self.database.settings)
 
-    def key_backfill(self, method: str, size: int, reader: HitReader | None) -> SQLiteKeyBackfill:
-        return SQLiteKeyBackfill(self.database, method, size)
+    def read_state(self, name: str) -> JSON | None:
+        return self.database.read_meta(name)
+
+    def write_state(self, name: str, values: JSON | None) -> None:
+        self.database.write_meta(name, values)
 
     def own_bytes(self, ids: Sequence[str]) -> int:
         with self.database.errors():
