@@ -11,26 +11,23 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from esdedup.errors import StoreError, StoreUnavailable, UnsupportedVersion
 from esdedup.gateway.http import Headers
-from esdedup.model.encoding import encode_json
 from esdedup.stores.cluster.bulk import Written
 from esdedup.stores.cluster.causes import describe_error, error_of
 from esdedup.stores.cluster.connection import (
-    OPAQUE_ID,
     Connection,
+    Exchange,
     PrivilegeMissing,
     Product,
     Target,
     Unanswered,
-    lines,
-    parse_answer,
-    tls_message,
+    open_transport,
 )
 from esdedup.stores.cluster.store import ClusterStore
 from esdedup.stores.cluster.versions import check_version
@@ -77,7 +74,7 @@ class Cluster:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._pool: Any = None
+        self._transport: tuple[Exchange, Callable[[], None]] | None = None
         self._lock = threading.Lock()
         self._product: Product | None = target.product
         self.is_checked = False  # of a version that is supported
@@ -125,15 +122,15 @@ class Cluster:
         """Elasticsearch names itself in a header of every answer."""
         if self._product is None:
             try:
-                answer = self._request(tenant, "GET", "/", {}, None)
+                status, headers, answer = self._exchange(tenant, "GET", "/")
             except Unanswered as later:
                 raise StoreUnavailable(f"{self.target.shown} does not answer ({later})") from later
-            if answer.status == 401:
+            if status == 401:
                 raise StoreError("the cluster refused the caller's credentials (401)")
-            named = answer.headers.get("x-elastic-product") == "Elasticsearch"
+            named = headers.get("x-elastic-product") == "Elasticsearch"
             # A caller that may write to an index need not be one that may ask for the version.
-            if answer.status == 403 and not named:
-                raise TenantDenied(403, parse_answer(answer.data), "GET /", self.target)
+            if status == 403 and not named:
+                raise TenantDenied(403, answer, "GET /", self.target)
             self._product = "elasticsearch" if named else "opensearch"
         return self._product
 
@@ -147,8 +144,8 @@ class Cluster:
         return self._product or "opensearch"
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.clear()
+        if self._transport is not None:
+            self._transport[1]()
 
     def _perform(
         self,
@@ -159,54 +156,26 @@ class Cluster:
         params: Mapping[str, Any],
         body: Any,
     ) -> tuple[int, Any]:
-        headers, data = {}, None
-        if isinstance(body, bytes | list | tuple):
-            data, headers["content-type"] = lines(body), "application/x-ndjson"
-        elif body is not None:
-            data, headers["content-type"] = encode_json(body), "application/json"
-        if params:
-            path = f"{path}{'&' if '?' in path else '?'}{urlencode(params)}"
-        answer = self._request(tenant, method, path, headers, data)
-        value = parse_answer(answer.data) if answer.data else {}
-        if answer.status == 401:
-            reason = error_of(value)[1]
+        where = f"{path}?{urlencode(params)}" if params else path
+        status, _, answer = self._exchange(tenant, method, where, body)
+        if status == 401:
+            reason = error_of(answer)[1]
             raise StoreError(f"the cluster refused the caller's credentials (401 {reason})")
-        if answer.status == 403 and error_of(value)[0] != "cluster_block_exception":
-            raise TenantDenied(403, value, f"{method} {path.partition('?')[0]}", target)
-        return answer.status, value
+        if status == 403 and error_of(answer)[0] != "cluster_block_exception":
+            raise TenantDenied(403, answer, f"{method} {path}", target)
+        return status, answer
 
-    def _request(
-        self, tenant: Tenant, method: str, path: str, headers: Mapping[str, str], data: Any
-    ) -> Any:
-        import urllib3
-
-        own = urllib3.HTTPHeaderDict({"x-opaque-id": OPAQUE_ID, "accept": "application/json"})
-        own.update(headers)
-        for name, value in tenant.headers:
-            own.add(name, value)
-        problem: Exception | None = None
-        for host in self.target.hosts:
-            try:
-                return self._manager().request(
-                    method, f"{host}{path}", body=data, headers=own, retries=False, redirect=False
-                )
-            except urllib3.exceptions.SSLError as error:
-                raise StoreError(tls_message(self.target, error)) from error
-            except urllib3.exceptions.HTTPError as error:
-                problem = error
-        raise Unanswered(type(problem).__name__) from problem
-
-    def _manager(self) -> Any:
-        import urllib3
-
+    def _exchange(
+        self, tenant: Tenant, method: str, where: str, body: Any = None
+    ) -> tuple[int, Mapping[str, str], Any]:
         with self._lock:
-            if self._pool is None:
-                self._pool = urllib3.PoolManager(
-                    ca_certs=self.target.ca_certs,
-                    timeout=self.target.request_seconds,
-                    maxsize=16,
-                )
-            return self._pool
+            if self._transport is None:
+                self._transport = open_transport(self.target)
+        exchange, _ = self._transport
+        headers: dict[str, str] = {}
+        for name, value in tenant.headers:  # of repeated ones a list, which means the same
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+        return exchange(method, where, body, headers)
 
 
 class TenantDenied(PrivilegeMissing):

@@ -20,6 +20,10 @@ from esdedup.model.results import Facet, Members, Section, StoryPage
 from esdedup.stores import Store, open_store
 from esdedup.stores.ports import SearchIndex
 
+# Categories of a front page, the largest ones.
+_MOST_SECTIONS = 20
+_LEADING = {"dedup.role": ("original", "update", "unprocessed")}
+
 AnyQuery = str | Query | Mapping[str, Any]
 
 
@@ -101,9 +105,18 @@ class Searcher:
         by: By = FRONT_BY,
     ) -> tuple[Section, ...]:
         """The newest stories of each category, without a query: originals and updates, a story
-        once, by its newest update."""
-        checked = SearchOptions(by=by, size=size)
-        return self._finder.front(category, list(categories), size=size, by=checked.by)
+        once, by its newest update. A late copy moves nothing."""
+        options = SearchOptions(mode="collapse", by=by, size=size, total="none", copies=False)
+        wanted = list(categories)
+        if not wanted:
+            (facet,) = self.facets(Query(), [category], buckets=_MOST_SECTIONS, mode="canonical")
+            wanted = [bucket.value for bucket in facet.buckets if bucket.stories]
+        queries = (
+            Query(filters={**_LEADING, category: (value,)}, sort=("-published",))
+            for value in wanted
+        )
+        found = [self._finder.search(query, options).hits for query in queries]
+        return tuple(map(Section, wanted, found))
 
 
 def _as_query(query: AnyQuery) -> Query | Mapping[str, Any]:

@@ -21,7 +21,7 @@ from esdedup.matching.constraints import Constraints
 from esdedup.model import JSON, Candidate, Decision, Document, Failure, Order, Signature
 from esdedup.model.batching import batched
 from esdedup.model.queries import By, Query, SearchOptions
-from esdedup.model.results import Facet, Members, Section, StoryPage
+from esdedup.model.results import Facet, Members, StoryPage
 from esdedup.settings import Settings
 
 if TYPE_CHECKING:
@@ -253,9 +253,6 @@ class SearchIndex(Protocol):
         options: SearchOptions,
         size: int,
     ) -> tuple[Facet, ...]: ...
-    def front(
-        self, category: str, categories: Sequence[str], *, size: int, by: By
-    ) -> tuple[Section, ...]: ...
     def groups(self, *, smallest: int = 2, size: int = 50) -> list[tuple[str, int]]:
         """(group, number of documents), largest first."""
 

@@ -12,13 +12,13 @@ ES_CA_CERTS. They are never part of a message.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import random
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Literal, Self
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -312,7 +312,8 @@ def connect(target: Target) -> Connection:
 
     Raises UnsupportedVersion if the server is too old.
     """
-    exchange, close = _open(target)
+    exchange, close = open_transport(target)
+    exchange = partial(exchange, headers=_credentials(target))
     try:
         product = target.product or _detect(target, exchange)
         made = Connection(product, target, _transport_to(product, target, exchange), close)
@@ -328,11 +329,12 @@ def path_of(*parts: str) -> str:
     return "/" + "/".join(quote(part, safe=",*") for part in parts)
 
 
-# One request: method, path and body to status, headers and answer.
-_Exchange = Callable[[str, str, Any], tuple[int, Mapping[str, str], Any]]
+# One request: method, path with its parameters, body and further headers to status, headers and
+# answer. Raises `Unanswered` if there is none.
+Exchange = Callable[..., tuple[int, Mapping[str, str], Any]]
 
 
-def _detect(target: Target, exchange: _Exchange) -> Product:
+def _detect(target: Target, exchange: Exchange) -> Product:
     """Elasticsearch names itself in a header of every answer, OpenSearch in its root document."""
     if target.cloud_id:
         return "elasticsearch"
@@ -362,15 +364,7 @@ def _is_elasticsearch(headers: Mapping[str, str]) -> bool:
     return headers.get("x-elastic-product") == "Elasticsearch"
 
 
-def parse_answer(data: bytes) -> Any:
-    """The JSON of an answer, or its text if that is no JSON."""
-    try:
-        return json.loads(data)
-    except ValueError:
-        return data[:500].decode("utf-8", "replace")
-
-
-def _open(target: Target) -> tuple[_Exchange, Callable[[], None]]:
+def open_transport(target: Target) -> tuple[Exchange, Callable[[], None]]:
     """How to send a request, and how to close. Both products have one transport, which knows
     nothing of either.
 
@@ -402,10 +396,12 @@ def _open(target: Target) -> tuple[_Exchange, Callable[[], None]]:
     except ValueError as error:  # of an address or a cloud id
         raise StoreError(f"{target.shown}: {error}; check --store and ES_CLOUD_ID") from error
 
-    common = {"accept": "application/json", "x-opaque-id": OPAQUE_ID, **_credentials(target)}
+    common = {"accept": "application/json", "x-opaque-id": OPAQUE_ID}
 
-    def exchange(method: str, where: str, body: Any) -> tuple[int, Mapping[str, str], Any]:
-        headers = dict(common)
+    def exchange(
+        method: str, where: str, body: Any, headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], Any]:
+        headers = common | dict(headers)
         if isinstance(body, bytes | list | tuple):
             body, headers["content-type"] = lines(body), "application/x-ndjson"
         elif body is not None:
@@ -420,7 +416,10 @@ def _open(target: Target) -> tuple[_Exchange, Callable[[], None]]:
                 max_retries=0,  # tried again by `send`, with pauses
             )
         except elastic_transport.TlsError as error:
-            raise StoreError(tls_message(target, error)) from error
+            raise StoreError(
+                f"{target.shown}: the certificate was not accepted ({error}); name the file of its "
+                "certificate authority in ES_CA_CERTS or --ca-certs"
+            ) from error
         except elastic_transport.ConnectionError as error:
             raise Unreachable(f"{type(error).__name__}: {error.message}") from error
         except elastic_transport.TransportError as error:
@@ -430,7 +429,7 @@ def _open(target: Target) -> tuple[_Exchange, Callable[[], None]]:
     return exchange, transport.close
 
 
-def _transport_to(product: Product, target: Target, exchange: _Exchange) -> Transport:
+def _transport_to(product: Product, target: Target, exchange: Exchange) -> Transport:
     def perform(method: str, path: str, params: Mapping[str, Any], body: Any) -> tuple[int, Any]:
         where = f"{path}?{urlencode(params)}" if params else path
         status, headers, answer = exchange(method, where, body)
@@ -490,10 +489,3 @@ def is_lasting_block(status: int, kind: str) -> bool:
 def _with_port(host: str) -> str:
     parts = urlsplit(host)
     return host if parts.port else f"{host}:{443 if parts.scheme == 'https' else 9200}"
-
-
-def tls_message(target: Target, error: Exception) -> str:
-    return (
-        f"{target.shown}: the certificate was not accepted ({error}); name the file of its "
-        "certificate authority in ES_CA_CERTS or --ca-certs"
-    )

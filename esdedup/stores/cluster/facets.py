@@ -1,4 +1,4 @@
-"""Members of a group, facets that count stories, and the front page, on a cluster."""
+"""Members of a group, and facets that count stories, on a cluster."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from esdedup.errors import QueryError
 from esdedup.model import JSON
 from esdedup.model.queries import DEEPEST, By, Query, SearchOptions
-from esdedup.model.results import Bucket, Facet, Member, Members, Section
-from esdedup.stores.cluster.hits import SearchPlan, hit_of, story_hits
+from esdedup.model.results import Bucket, Facet, Member, Members
+from esdedup.stores.cluster.hits import hit_of
 from esdedup.stores.cluster.requests import folding as requests
 
 if TYPE_CHECKING:
     from esdedup.stores.cluster.search import ClusterSearch
-
-_MANY_SECTIONS = 20
 
 
 def members(finder: ClusterSearch, value: str, by: By, *, size: int, offset: int) -> Members:
@@ -74,33 +72,6 @@ def facets(
         buckets.sort(key=lambda b: (-b.stories, -b.articles, b.value))
         out.append(Facet(name, tuple(buckets), exact=is_canonical or is_listed))
     return tuple(out)
-
-
-def front(
-    finder: ClusterSearch, category: str, categories: Sequence[str], *, size: int, by: By
-) -> tuple[Section, ...]:
-    """Newest originals and updates of each category; copies that trickle in move nothing."""
-    finder.require_fields()
-    field = finder.exact_field(category)
-    canonical = requests.canonical_filter("group")
-    base: JSON = {"query": {"bool": {"filter": [canonical]}}}
-    wanted = list(categories)
-    if not wanted:
-        listing = {"terms": {"field": field, "size": _MANY_SECTIONS}}
-        (answer,) = finder.ask([{**base, "size": 0, "aggs": {"categories": listing}}])
-        wanted = [_text(b) for b in answer["aggregations"]["categories"]["buckets"]]
-    body = {**base, "sort": [{"dedup.moment": "desc"}], "size": size}
-    entries = []
-    for value in wanted:
-        one = requests.with_filter(requests.with_tie_breakers(body), {"term": {field: value}})
-        one = requests.with_filter(one, requests.GROUPED)
-        entries.append(requests.with_collapse(one, by))
-    answers = finder.ask(entries) if entries else []
-    plan = SearchPlan(base, None, "canonical", size, 0, SearchOptions(by=by, copies=False))
-    return tuple(
-        Section(value, story_hits(finder, plan, answer["hits"]["hits"]))
-        for value, answer in zip(wanted, answers, strict=True)
-    )
 
 
 def _text(bucket: JSON) -> str:

@@ -17,7 +17,7 @@ from esdedup.model.results import StoryPage, Total
 from esdedup.stores.cluster import deep_paging
 from esdedup.stores.cluster.causes import describe_error
 from esdedup.stores.cluster.connection import ClusterRefused
-from esdedup.stores.cluster.facets import facets, front, members
+from esdedup.stores.cluster.facets import facets, members
 from esdedup.stores.cluster.hits import (
     NO_QUERY,
     NOT_COUNTED,
@@ -391,7 +391,6 @@ class ClusterSearch:
     # Methods that are defined in `facets`.
     members = members
     facets = facets
-    front = front
 
     # --- groups, topics --------------------------------------------------------------------------
 

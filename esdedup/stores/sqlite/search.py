@@ -17,7 +17,6 @@ from esdedup.model.results import (
     Facet,
     Member,
     Members,
-    Section,
     StoryHit,
     StoryPage,
     Total,
@@ -33,10 +32,8 @@ from esdedup.stores.topical import TopicQuery
 from esdedup.text.fulltext import match_expression, snippet
 
 _SIZE = 10
-_MANY_SECTIONS = 20
 _COLUMNS = ("id", "title", "url", "source", "lang", "role", "group", "story")
 _COLUMN_OF = {"group": 'd."group"', "story": "d.story"}
-_LEADING = ("original", "update", "unprocessed")
 _NOT_CANONICAL = {"group": "('duplicate')", "story": "('duplicate', 'update')"}
 _SHOWN = {
     "earliest": "moment, id",
@@ -272,7 +269,7 @@ class SQLiteSearch:
         )
         return replace(page, hits=(*page.hits, *hits), notes=(*page.notes, note))
 
-    # --- members, facets, front page -------------------------------------------------------------
+    # --- members, facets -------------------------------------------------------------------------
 
     def members(self, value: str, by: By, *, size: int, offset: int) -> Members:
         column = _COLUMN_OF[by].removeprefix("d.")
@@ -319,23 +316,6 @@ class SQLiteSearch:
             buckets = [Bucket(str(r["value"]), r["stories"], r["articles"]) for r in rows]
             out.append(Facet(name, tuple(buckets)))
         return tuple(out)
-
-    def front(
-        self, category: str, categories: Sequence[str], *, size: int, by: By
-    ) -> tuple[Section, ...]:
-        """Newest originals and updates of each category; copies that trickle in move nothing."""
-        wanted = list(categories)
-        if not wanted:
-            options = SearchOptions(mode="canonical")
-            (facet,) = self.facets(Query(), [category], options, _MANY_SECTIONS)
-            wanted = [bucket.value for bucket in facet.buckets if bucket.stories]
-        options = SearchOptions(mode="collapse", by=by, size=size, total="none", copies=False)
-
-        def newest(value: str) -> tuple[StoryHit, ...]:
-            filters = {"role": _LEADING, category: (value,)}
-            return self.search(Query(filters=filters, sort=("-published",)), options).hits
-
-        return tuple(Section(value, newest(value)) for value in wanted)
 
     # --- groups, topics --------------------------------------------------------------------------
 
@@ -419,15 +399,15 @@ def _sort_clauses(query: Query) -> tuple[list[str], list[Any], list[str]]:
 def _value(name: str) -> tuple[str, list[Any]]:
     if name == "published":
         return "d.moment", []
-    if name == "words" or name in _COLUMNS:
-        return f'd."{name}"', []
+    if name == "words" or _column(name) in _COLUMNS:
+        return f'd."{_column(name)}"', []
     return "json_extract(d.extra, ?)", [_path(name)]
 
 
 def _filter(name: str, values: Sequence[str]) -> tuple[str, list[Any]]:
     """A field of the article itself, or of what came with it, a list of values included."""
-    if name in _COLUMNS:
-        return f'd."{name}" IN ({marks(values)})', list(values)
+    if _column(name) in _COLUMNS:
+        return f'd."{_column(name)}" IN ({marks(values)})', list(values)
     return (
         "EXISTS (SELECT 1 FROM json_each(d.extra, ?) e WHERE CAST(e.value AS TEXT) IN "
         f"({marks(values)}))",
@@ -436,9 +416,14 @@ def _filter(name: str, values: Sequence[str]) -> tuple[str, list[Any]]:
 
 
 def _facet_value(name: str) -> tuple[str, str, list[Any]]:
-    if name in _COLUMNS:
-        return f'd."{name}"', "", []
+    if _column(name) in _COLUMNS:
+        return f'd."{_column(name)}"', "", []
     return "CAST(e.value AS TEXT)", "JOIN json_each(d.extra, ?) e", [_path(name)]
+
+
+def _column(name: str) -> str:
+    """`dedup.role` as on a cluster, where an article may have a role of its own."""
+    return name.removeprefix("dedup.")
 
 
 def _path(name: str) -> str:
