@@ -4,15 +4,15 @@ Capitalised words that follow each other are one run; punctuation and an apostro
 Its kind comes from classify.py, and where that is not firm from names found earlier in the same
 text (Garanti Bankası … Garanti). What remains is unclassified and not used.
 
-Runs of a whole batch are found by array operations. What is known of their words makes a key, and
-a run whose key was judged before costs nothing more.
+Runs of a whole batch are found by array operations. A run is judged by what is known of its words,
+and most runs look like one that was judged before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import Lock
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,7 @@ from esdedup.features.entities.words import (
     Places,
     Words,
 )
-from esdedup.text.hashing import BASE_MIXED, Hashes, mix, powers
+from esdedup.text.hashing import BASE_MIXED, Hashes, powers
 
 KINDS = (PERSON, LOCATION, ORGANISATION)
 # A text in which more words than this share are capitalised says nothing by capitals: headlines,
@@ -73,10 +73,9 @@ LONGEST_RUN = 12
 
 _Truths = NDArray[np.bool_]
 _SUFFIXES = SUFFIXED | LOCATIVE | MADE_OF | GENITIVE | OBJECTIVE
-_ODD = np.uint64(BASE_MIXED)
-_APART = np.uint64(0xD6E8FEB86659FD93)  # odd, and no power of the base of words
-_HIGH = np.uint64(48)
-_NO_NAME = np.uint64(2**64 - 1)
+_LONGEST_POWER = 258
+# Bits of a context that no flag of a cue or a suffix has.
+_INITIAL, _ACRONYM, _INFLECTED = 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,11 @@ class Spans:
     starts: Places
     ends: Places
     kinds: Places
+
+    @classmethod
+    def of(cls, values: Sequence[int]) -> Spans:
+        """Of text, start, end and kind of each entity, one entity after the other."""
+        return cls(*np.array(values, np.int64).reshape(-1, 4).T)
 
 
 def recognise(words: Words, lexicons: Sequence[EntityLexicon]) -> Spans:
@@ -110,9 +114,7 @@ def recognise(words: Words, lexicons: Sequence[EntityLexicon]) -> Spans:
     texts = texts[begins]
     _add_names(flags, words, starts, ends, texts, lexicons)
     contexts = _contexts(words, starts, ends, is_initial[begins], has_suffixes[begins])
-    with _lock:
-        pieces = _judgements.pieces(flags, starts, ends, texts, contexts)
-    return _resolve_kinds(pieces, words)
+    return _judge(words, flags, starts, ends, texts, contexts)
 
 
 def _are_initial(words: Words, places: Places) -> _Truths:
@@ -178,9 +180,8 @@ def _add_names(
 ) -> None:
     """Marks the words with which a listed name of several words begins."""
     long = np.flatnonzero(ends - starts > 1)
-    sizes = (ends - starts)[long]
-    runs = np.repeat(long, sizes)
-    within = np.repeat(ends[long] - np.cumsum(sizes), sizes) + np.arange(len(runs))
+    runs = np.repeat(long, (ends - starts)[long])
+    within = _places_within(starts[long], ends[long])
     begins = words.flags[within] & FIRST != 0
     at, limits, texts = within[begins], ends[runs[begins]], texts[runs[begins]]
     hashes = words.hashes[at]
@@ -211,33 +212,10 @@ def _find_listed_names(hashes: Hashes, texts: Places, lexicons: Sequence[EntityL
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class _Contexts:
-    """Context of classify.py, of all runs."""
-
-    is_initial: _Truths
-    before: Flags
-    after: Flags
-    suffix: Flags
-    is_acronym: _Truths
-    has_suffixes: _Truths
-
-    def of(self, runs: Places) -> Iterator[Context]:
-        columns = (self.is_initial, self.before, self.after, self.suffix)
-        forms = (self.is_acronym, self.has_suffixes)
-        return map(Context, *(column[runs].tolist() for column in (*columns, *forms)))
-
-    def keys(self) -> Hashes:
-        """Different for different contexts; cues before and after a run have different flags."""
-        small = self.is_initial.astype(np.int64)
-        small |= self.is_acronym.astype(np.int64) << 1
-        small |= self.has_suffixes.astype(np.int64) << 2
-        return (small | self.before | self.after | self.suffix).astype(np.uint64)
-
-
 def _contexts(
     words: Words, starts: Places, ends: Places, is_initial: _Truths, has_suffixes: _Truths
-) -> _Contexts:
+) -> Flags:
+    """The context of each run in one number; cues before and after a run have different flags."""
     last = ends - 1
     before = words.flags[starts - 1] & BEFORE
     before[words.marks_before(starts) != SPACE] = 0
@@ -247,168 +225,60 @@ def _contexts(
     is_acronym = np.zeros(len(starts), bool)
     is_acronym[single] = words.are_acronyms(starts[single])
     suffix = words.suffix[last] & np.where(has_suffixes, _SUFFIXES, SUFFIXED)
-    return _Contexts(is_initial, before, after, suffix, is_acronym, has_suffixes)
+    forms = is_initial * _INITIAL | is_acronym * _ACRONYM | has_suffixes * _INFLECTED
+    contexts: Flags = forms | before | after | suffix
+    return contexts
 
 
 # --- judgements --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """Piece of classify.py, of all runs; `origins` is where its run begins, `kinds` is -1 for
-    none, `remembered` has a bit for each word of the run."""
-
-    texts: Places
-    origins: Places
-    starts: Places
-    ends: Places
-    kinds: Places
-    is_firm: _Truths
-    remembered: Places
-
-
-# Places for patterns of runs, of which news has some ten thousand.
-_PLACES = 1 << 17
-_SHIFT = np.uint64(64 - 17)
-_LONGEST_POWER = 258
-# Patterns in the cache, some 50 MB; a full cache is emptied.
-_MOST_PATTERNS = 1 << 17
-
-
-class _JudgementCache:
-    """Judgements by the key of a run: its words' flags in their order, and its context."""
-
-    def __init__(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
-        self._keys = np.zeros(_PLACES, np.uint64)
-        self._numbers = np.zeros(_PLACES, np.int64)
-        self._by_key: dict[int, int] = {}
-        self._rows = np.zeros((0, 5), np.int64)  # start, end, kind, firm, remembered
-        self._firsts = np.zeros(1, np.int64)
-
-    def pieces(
-        self, flags: Flags, starts: Places, ends: Places, texts: Places, contexts: _Contexts
-    ) -> _Pieces:
-        if len(self._by_key) > _MOST_PATTERNS:
-            self._forget()
-        keys = _run_keys(flags, starts, ends, contexts)
-        places = (keys >> _SHIFT).view(np.int64)
-        numbers = self._numbers[places]
-        unseen = np.flatnonzero(self._keys[places] != keys)
-        if len(unseen):
-            numbers[unseen] = self._learn(keys, flags, starts, ends, contexts, unseen)
-            self._keys[places[unseen]] = keys[unseen]
-            self._numbers[places[unseen]] = numbers[unseen]
-        firsts = self._firsts[numbers]
-        counts = self._firsts[numbers + 1] - firsts
-        runs = np.repeat(np.arange(len(counts)), counts)
-        table = self._rows[firsts[runs] + np.arange(len(runs)) - (np.cumsum(counts) - counts)[runs]]
-        origins = starts[runs]
-        return _Pieces(
-            texts[runs],
-            origins,
-            origins + table[:, 0],
-            origins + table[:, 1],
-            table[:, 2],
-            table[:, 3] != 0,
-            table[:, 4],
-        )
-
-    def _learn(
-        self,
-        keys: Hashes,
-        flags: Flags,
-        starts: Places,
-        ends: Places,
-        contexts: _Contexts,
-        unseen: Places,
-    ) -> list[int]:
-        """The numbers of runs not in their places; a pattern is judged once."""
-        known = self._by_key
-        wanted = keys[unseen].tolist()
-        new = np.array([key not in known for key in wanted], bool)
-        distinct, at = np.unique(keys[unseen[new]], return_index=True)
-        runs = unseen[new][at]
-        rows: list[tuple[int, int, int, bool, int]] = []
-        firsts: list[int] = []
-        edges = zip(starts[runs].tolist(), ends[runs].tolist(), strict=True)
-        words = [flags[start:end].tolist() for start, end in edges]
-        for key, own, context in zip(distinct.tolist(), words, contexts.of(runs), strict=True):
-            known[key] = len(known)
-            rows += map(_row, classify(own, context))
-            firsts.append(len(rows))
-        added = np.array(rows, np.int64).reshape(len(rows), 5)
-        ends_of_all = np.array(firsts, np.int64) + len(self._rows)
-        self._rows = np.concatenate([self._rows, added])
-        self._firsts = np.concatenate([self._firsts, ends_of_all])
-        return [known[key] for key in wanted]
+def _judge(
+    words: Words,
+    flags: Flags,
+    starts: Places,
+    ends: Places,
+    texts: Places,
+    contexts: Flags,
+) -> Spans:
+    """The names of all runs. One that is not firm takes the kind of an earlier name of its text
+    that has the same word."""
+    within = _places_within(starts, ends)
+    run_flags, hashes = tuple(flags[within].tolist()), words.hashes[within].tolist()
+    found: list[int] = []
+    at, last_text = 0, -1
+    mentions: dict[int, str] = {}  # word, by hash -> kind
+    runs = zip(*(column.tolist() for column in (texts, starts, ends, contexts)), strict=True)
+    for text, start, end, context in runs:
+        if text != last_text:
+            last_text, mentions = text, {}
+        next_at = at + end - start
+        for first, stop, own, is_firm, remembered in _classify(run_flags[at:next_at], context):
+            kind = own if is_firm else mentions.get(hashes[at + first], own)
+            if kind:
+                found += text, start + first, start + stop, KINDS.index(kind)
+            for place in remembered:
+                mentions.setdefault(hashes[at + place], own)
+        at = next_at
+    return Spans.of(found)
 
 
-def _row(piece: Piece) -> tuple[int, int, int, bool, int]:
-    kind = KINDS.index(piece.kind) if piece.kind else -1
-    return piece.start, piece.end, kind, piece.is_firm, sum(1 << i for i in piece.remembered)
-
-
-def _run_keys(flags: Flags, starts: Places, ends: Places, contexts: _Contexts) -> Hashes:
-    words = flags.view(np.uint64)
-    out = words[starts] * _ODD
+def _places_within(starts: Places, ends: Places) -> Places:
+    """The places of all words from `starts` to `ends`, range after range."""
     sizes = ends - starts
-    out += sizes.astype(np.uint64)
-    longer = np.flatnonzero(sizes > 1)
-    place = 1
-    while len(longer):
-        out[longer] = mix(out[longer]) + words[starts[longer] + place] * _ODD
-        place += 1
-        longer = longer[sizes[longer] > place]
-    return mix(mix(out) + contexts.keys())
+    return np.repeat(ends - np.cumsum(sizes), sizes) + np.arange(int(sizes.sum()))
 
 
-_judgements = _JudgementCache()
-_lock = Lock()
-
-
-def _resolve_kinds(pieces: _Pieces, words: Words) -> Spans:
-    """Names that are not firm take the kind of an earlier one of their text with the same word."""
-    kinds = pieces.kinds.copy()
-    unsure = np.flatnonzero(~pieces.is_firm)
-    learnt = np.flatnonzero(pieces.remembered)
-    if len(unsure) and len(learnt):
-        wanted = _hash_in_text(words, pieces.starts[unsure], pieces.texts[unsure])
-        keys, sources = _collect_mentions(pieces, learnt, words, wanted)
-        found = np.searchsorted(keys, wanted)
-        is_resolved = (keys[found] == wanted) & (sources[found] < unsure)
-        kinds[unsure[is_resolved]] = kinds[sources[found[is_resolved]]]
-    selected = np.flatnonzero(kinds >= 0)
-    return Spans(
-        pieces.texts[selected], pieces.starts[selected], pieces.ends[selected], kinds[selected]
+@lru_cache(maxsize=1 << 17)  # some 50 MB; news has some ten thousand patterns of runs
+def _classify(flags: tuple[int, ...], context: int) -> tuple[Piece, ...]:
+    return classify(
+        flags,
+        Context(
+            is_initial=bool(context & _INITIAL),
+            before=context & BEFORE,
+            after=context & AFTER,
+            suffix=context & _SUFFIXES,
+            is_acronym=bool(context & _ACRONYM),
+            has_suffixes=bool(context & _INFLECTED),
+        ),
     )
-
-
-def _collect_mentions(
-    pieces: _Pieces, learnt: Places, words: Words, wanted: Hashes
-) -> tuple[Hashes, Places]:
-    """Words that names were made of, in order, each with the first such name of its text; mostly
-    those wanted, and at the end one of no name."""
-    places, sources = [], []
-    bits, bit = pieces.remembered[learnt], 0
-    while len(learnt):
-        has = learnt[bits & 1 != 0]
-        places.append(pieces.origins[has] + bit)
-        sources.append(has)
-        bits, bit = bits >> 1, bit + 1
-        learnt, bits = learnt[bits != 0], bits[bits != 0]
-    by = np.concatenate(sources)
-    keys = _hash_in_text(words, np.concatenate(places), pieces.texts[by])
-    is_wanted = np.zeros(1 << 16, bool)
-    is_wanted[wanted >> _HIGH] = True
-    selected = np.flatnonzero(is_wanted[keys >> _HIGH])
-    keys, by = keys[selected], by[selected]
-    order = np.lexsort((by, keys))
-    return np.append(keys[order], _NO_NAME), np.append(by[order], len(pieces.kinds))
-
-
-def _hash_in_text(words: Words, places: Places, texts: Places) -> Hashes:
-    """A word's hash that is another in every text."""
-    return words.hashes[places] + texts.astype(np.uint64) * _APART

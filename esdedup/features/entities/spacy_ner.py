@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from esdedup.errors import SettingsError
 from esdedup.features.entities.classify import LOCATION, ORGANISATION, PERSON
 from esdedup.features.entities.rules import KINDS, Spans
@@ -34,7 +32,7 @@ def recognise_many(words: Words, texts: Sequence[str], model: str) -> Spans:
     joined = [" ".join(text.split()) for text in texts]
     # A text beyond the limit of the model (a million characters) is read up to it.
     documents = pipeline.pipe([text[: pipeline.max_length] for text in joined], batch_size=32)
-    found: list[tuple[int, int, int, int]] = []
+    found: list[int] = []
     for number, doc in enumerate(documents):
         origin = int(words.tokens.first[number])
         low, high = (int(place) for place in words.first[number : number + 2])
@@ -42,9 +40,8 @@ def recognise_many(words: Words, texts: Sequence[str], model: str) -> Spans:
         for first, last, kind in _spans(locate_words(joined[number]), doc):
             start, end = low + bisect_left(places, first), low + bisect_right(places, last)
             if start < end:
-                found.append((number, start, end, KINDS.index(kind)))
-    table = np.array(found, np.int64).reshape(len(found), 4)
-    return Spans(table[:, 0], table[:, 1], table[:, 2], table[:, 3])
+                found += number, start, end, KINDS.index(kind)
+    return Spans.of(found)
 
 
 def _spans(places: list[tuple[int, int]], doc: Any) -> Iterator[tuple[int, int, str]]:
