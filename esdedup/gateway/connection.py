@@ -95,12 +95,6 @@ class HttpConnection(asyncio.Protocol):
             await self._wait_for_data()
         return self._take(at + len(mark))
 
-    async def read_exactly(self, size: int) -> bytes:
-        """At most BUFFER bytes: no more are held."""
-        while len(self._unread) < size:
-            await self._wait_for_data()
-        return self._take(size)
-
     async def read(self, most: int = BUFFER) -> bytes:
         """What came, waiting for the first byte; nothing after the end."""
         while not self._unread:

@@ -39,8 +39,9 @@ class Forwarder:
         if head.framing == "chunked" or head.length > BUFFER:
             await self._stream(request)
             return
-        body = await self._gateway.read_small_body(request)
-        await self.send(request, body)
+        self._gateway.allow_body(request)
+        pieces = http.read_body(request.client, head, self._gateway.options.pace)
+        await self.send(request, b"".join([piece async for piece in pieces]))
 
     async def send(self, request: Request, body: bytes, *added: Header) -> None:
         """Send a request with its whole body; the answer goes back with the `added` headers."""
@@ -96,11 +97,8 @@ class Forwarder:
         gateway, client = self._gateway, request.client
         try:
             gateway.cluster.note_product(answer.get("x-elastic-product"))
-            if answer.framing == "length" and answer.length <= _MOST_HELD:
-                held, is_whole = await connection.read_short_body(answer), True
-            else:
-                pieces = connection.read_body(answer)
-                held, is_whole = await _hold(pieces)
+            pieces = connection.read_body(answer)
+            held, is_whole = await _hold(pieces)
             headers = [*http.end_to_end(answer.headers), *added]
             is_chunked = False
             if answer.framing in ("chunked", "until_close"):

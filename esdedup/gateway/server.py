@@ -259,18 +259,6 @@ class Gateway:
 
     # --- bodies ------------------------------------------------------------------------------
 
-    async def read_small_body(self, request: Request) -> bytes:
-        """At most BUFFER bytes, with a length."""
-        client, length = request.client, request.head.length
-        if not length:
-            return b""
-        self.allow_body(request)
-        client.read_deadline = time.monotonic() + self.options.pace.pause
-        try:
-            return await client.read_exactly(length)
-        finally:
-            client.read_deadline = 0.0
-
     def allow_body(self, request: Request) -> None:
         """Send `100 Continue` to a client that waits for it."""
         if request.head.get("expect").lower() == "100-continue" and not request.head.is_old:

@@ -52,13 +52,6 @@ class UpstreamConnection(HttpConnection):
             if head.status >= 200:
                 return head
 
-    async def read_short_body(self, head: Head) -> bytes:
-        """A body with a length of at most BUFFER: the usual one, with less to do."""
-        try:
-            return await self.read_exactly(head.length)
-        except (ConnectionError, asyncio.IncompleteReadError) as error:
-            raise UpstreamError("the cluster's answer ended too early") from error
-
     async def read_body(self, head: Head) -> AsyncIterator[bytes]:
         try:
             async for piece in http.read_body(self, head):

@@ -71,6 +71,10 @@ class Query:
         return [(name, descending or name == "score") for name, descending in pairs]
 
 
+# A search in words, or on a cluster a body of its query language.
+StoreQuery = Query | Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """How results are folded, counted and shown: keywords of the methods of `Searcher`.

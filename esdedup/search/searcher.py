@@ -15,6 +15,7 @@ from esdedup.model.queries import (
     By,
     Query,
     SearchOptions,
+    StoreQuery,
 )
 from esdedup.model.results import Facet, Members, Section, StoryPage
 from esdedup.stores import Store, open_store
@@ -24,7 +25,7 @@ from esdedup.stores.ports import SearchIndex
 _MOST_SECTIONS = 20
 _LEADING = {"dedup.role": ("original", "update", "unprocessed")}
 
-AnyQuery = str | Query | Mapping[str, Any]
+AnyQuery = str | StoreQuery
 
 
 class Searcher:
@@ -119,7 +120,7 @@ class Searcher:
         return tuple(map(Section, wanted, found))
 
 
-def _as_query(query: AnyQuery) -> Query | Mapping[str, Any]:
+def _as_query(query: AnyQuery) -> StoreQuery:
     if isinstance(query, str):
         return Query(words=query)
     if isinstance(query, Query | Mapping):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from esdedup.matching.constraints import Constraints
 from esdedup.model import JSON, Candidate, Decision, Document, Failure, Order, Signature
 from esdedup.model.batching import batched
-from esdedup.model.queries import By, Query, SearchOptions
+from esdedup.model.queries import By, SearchOptions, StoreQuery
 from esdedup.model.results import Facet, Members, StoryPage
 from esdedup.settings import Settings
 
@@ -238,20 +238,12 @@ class Quarantine(Protocol):
 class SearchIndex(Protocol):
     """Folded full-text search; `search.Searcher` is the way to use it."""
 
-    def search(self, query: Query | Mapping[str, Any], options: SearchOptions) -> StoryPage: ...
-    def pages(
-        self, query: Query | Mapping[str, Any], options: SearchOptions
-    ) -> Iterator[StoryPage]: ...
-    def deep(
-        self, query: Query | Mapping[str, Any], options: SearchOptions, cursor: str | None
-    ) -> StoryPage: ...
+    def search(self, query: StoreQuery, options: SearchOptions) -> StoryPage: ...
+    def pages(self, query: StoreQuery, options: SearchOptions) -> Iterator[StoryPage]: ...
+    def deep(self, query: StoreQuery, options: SearchOptions, cursor: str | None) -> StoryPage: ...
     def members(self, value: str, by: By, *, size: int, offset: int) -> Members: ...
     def facets(
-        self,
-        query: Query | Mapping[str, Any],
-        fields: Sequence[str],
-        options: SearchOptions,
-        size: int,
+        self, query: StoreQuery, fields: Sequence[str], options: SearchOptions, size: int
     ) -> tuple[Facet, ...]: ...
     def groups(self, *, smallest: int = 2, size: int = 50) -> list[tuple[str, int]]:
         """(group, number of documents), largest first."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from esdedup.errors import QueryError
 from esdedup.model import JSON
-from esdedup.model.queries import DEEPEST, By, Query, SearchOptions
+from esdedup.model.queries import DEEPEST, By, SearchOptions, StoreQuery
 from esdedup.model.results import Bucket, Facet, Member, Members
 from esdedup.stores.cluster.hits import hit_of
 from esdedup.stores.cluster.requests import folding as requests
@@ -37,7 +37,7 @@ def members(finder: ClusterSearch, value: str, by: By, *, size: int, offset: int
 
 def facets(
     finder: ClusterSearch,
-    query: Query | Mapping[str, Any],
+    query: StoreQuery,
     fields: Sequence[str],
     options: SearchOptions,
     size: int,

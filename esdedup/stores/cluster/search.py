@@ -6,13 +6,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 from zlib import crc32
 
 from esdedup.errors import QueryError, StoreUnprepared
 from esdedup.model import JSON, microseconds
 from esdedup.model.encoding import encode_json
-from esdedup.model.queries import By, Mode, Query, SearchOptions
+from esdedup.model.queries import By, Mode, Query, SearchOptions, StoreQuery
 from esdedup.model.results import StoryPage, Total
 from esdedup.stores.cluster import deep_paging
 from esdedup.stores.cluster.causes import describe_error
@@ -89,7 +88,7 @@ class ClusterSearch:
 
     # --- one page --------------------------------------------------------------------------------
 
-    def search(self, query: Query | Mapping[str, Any], options: SearchOptions) -> StoryPage:
+    def search(self, query: StoreQuery, options: SearchOptions) -> StoryPage:
         plan = self.plan(query, options)
         if plan.mode != "collapse":
             return self._search_listed(plan)
@@ -97,17 +96,13 @@ class ClusterSearch:
             return self._search_collapsed(plan)
         return deep_paging.windowed_page(self, plan)
 
-    def pages(
-        self, query: Query | Mapping[str, Any], options: SearchOptions
-    ) -> Iterator[StoryPage]:
+    def pages(self, query: StoreQuery, options: SearchOptions) -> Iterator[StoryPage]:
         return deep_paging.pages(self, self.plan(query, options))
 
-    def deep(
-        self, query: Query | Mapping[str, Any], options: SearchOptions, cursor: str | None
-    ) -> StoryPage:
+    def deep(self, query: StoreQuery, options: SearchOptions, cursor: str | None) -> StoryPage:
         return deep_paging.cursor_page(self, self.plan(query, options), cursor)
 
-    def plan(self, query: Query | Mapping[str, Any], options: SearchOptions) -> SearchPlan:
+    def plan(self, query: StoreQuery, options: SearchOptions) -> SearchPlan:
         if isinstance(query, Query):
             body, words = self.body_of(query), query.words
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from esdedup.errors import QueryError
 from esdedup.model import microseconds
 from esdedup.model.batching import batched
-from esdedup.model.queries import By, Mode, Query, SearchOptions
+from esdedup.model.queries import By, Mode, Query, SearchOptions, StoreQuery
 from esdedup.model.results import (
     Bucket,
     Facet,
@@ -59,7 +59,7 @@ class SQLiteSearch:
         self._errors = database.errors
         self._records = documents.get
 
-    def search(self, query: Query | Mapping[str, Any], options: SearchOptions) -> StoryPage:
+    def search(self, query: StoreQuery, options: SearchOptions) -> StoryPage:
         query, mode = _query(query), _mode(options)
         size = _SIZE if options.size is None else options.size
         offset = options.offset or 0
@@ -77,9 +77,7 @@ class SQLiteSearch:
             return self._with_only_copies(page, query, options, size)
         return page
 
-    def pages(
-        self, query: Query | Mapping[str, Any], options: SearchOptions
-    ) -> Iterator[StoryPage]:
+    def pages(self, query: StoreQuery, options: SearchOptions) -> Iterator[StoryPage]:
         """All pages of one state: the ids are read first, so that later writes change nothing."""
         query, mode = _query(query), _mode(options)
         size = _SIZE if options.size is None else max(1, options.size)
@@ -94,9 +92,7 @@ class SQLiteSearch:
             hits = self._hits(part, statement, query, options) if statement else []
             yield StoryPage(tuple(hits), total, mode, options.by, start)
 
-    def deep(
-        self, query: Query | Mapping[str, Any], options: SearchOptions, cursor: str | None
-    ) -> StoryPage:
+    def deep(self, query: StoreQuery, options: SearchOptions, cursor: str | None) -> StoryPage:
         """A cursor is an offset here: nothing is too deep for it."""
         try:
             offset = int(cursor) if cursor is not None else 0
@@ -288,11 +284,7 @@ class SQLiteSearch:
         return Members(tuple(Member.of(r.document, r.decision) for r in found), total)
 
     def facets(
-        self,
-        query: Query | Mapping[str, Any],
-        fields: Sequence[str],
-        options: SearchOptions,
-        size: int,
+        self, query: StoreQuery, fields: Sequence[str], options: SearchOptions, size: int
     ) -> tuple[Facet, ...]:
         query, mode = _query(query), _mode(options)
         # Stories are counted as the mode shows them, articles always as they are.
@@ -333,7 +325,7 @@ class SQLiteSearch:
             return find_by_words(self._db, query)
 
 
-def _query(query: Query | Mapping[str, Any]) -> Query:
+def _query(query: StoreQuery) -> Query:
     if isinstance(query, Query):
         return query
     raise QueryError(

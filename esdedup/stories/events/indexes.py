@@ -7,7 +7,6 @@ batches. Slots are the numbers by which the detector knows its articles.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
@@ -28,8 +27,6 @@ _SCALE = 1 << 12
 _CELLS = 1 << 18
 # Products held at a time: 8 bytes each, a few arrays of them.
 _MANY = 1 << 20
-# Segments of the inverted index before they are merged.
-_SEGMENTS = 6
 
 
 class SimilarityIndex(Protocol):
@@ -43,36 +40,22 @@ class SimilarityIndex(Protocol):
         """Forget all but these; they are 0, 1, … from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Segment:
-    """Terms in rising order, each with the slot of an article and its weight there."""
-
-    terms: Hashes
-    slots: Slots
-    weights: Products
-
-    @classmethod
-    def from_unsorted(cls, terms: Hashes, slots: Slots, weights: Products) -> _Segment:
-        order = np.argsort(terms, kind="stable")
-        return cls(terms[order], slots[order], weights[order])
-
-
 class ByTopic:
-    """An inverted index of terms; segments are merged as they grow in number."""
+    """An inverted index: terms in rising order, each with the slot of an article and its weight."""
 
     def __init__(self, settings: Settings) -> None:
         self._least = round(settings.similar_topic * _SCALE * _SCALE)
-        self._segments: list[_Segment] = []
+        self._terms, self._slots, self._weights = _flatten([], 0)
         self._size = 0
 
     def add(self, first: int, items: Sequence[EventItem]) -> None:
-        self._segments.append(_Segment.from_unsorted(*_flatten(items, first)))
+        terms, slots, weights = _flatten(items, first)
+        terms = np.concatenate([self._terms, terms])
+        order = np.argsort(terms, kind="stable")
+        self._terms = terms[order]
+        self._slots = np.concatenate([self._slots, slots])[order]
+        self._weights = np.concatenate([self._weights, weights])[order]
         self._size = first + len(items)
-        if len(self._segments) > _SEGMENTS:
-            # Like sizes together: an article is moved about as often as the window doubles.
-            self._segments.sort(key=lambda s: -len(s.terms))
-            tail = self._segments[_SEGMENTS // 2 :]
-            self._segments[_SEGMENTS // 2 :] = [_merge(tail)]
 
     def find_similar(self, items: Sequence[EventItem]) -> Iterator[Slots]:
         at_once = max(1, _CELLS // max(1, self._size))
@@ -83,16 +66,15 @@ class ByTopic:
         terms, rows, weights = _flatten(items, 0)
         rows *= self._size
         scores = np.zeros(len(items) * self._size)
-        for segment in self._segments:
-            low = np.searchsorted(segment.terms, terms, "left")
-            counts = np.searchsorted(segment.terms, terms, "right") - low
-            for met in _split_by_size(np.flatnonzero(counts), counts):
-                times = counts[met]
-                before = np.cumsum(times) - times
-                places = np.arange(int(times.sum())) + np.repeat(low[met] - before, times)
-                pairs = segment.slots[places] + np.repeat(rows[met], times)
-                products = segment.weights[places] * np.repeat(weights[met], times)
-                scores += np.bincount(pairs, products, minlength=len(scores))
+        low = np.searchsorted(self._terms, terms, "left")
+        counts = np.searchsorted(self._terms, terms, "right") - low
+        for met in _split_by_size(np.flatnonzero(counts), counts):
+            times = counts[met]
+            before = np.cumsum(times) - times
+            places = np.arange(int(times.sum())) + np.repeat(low[met] - before, times)
+            pairs = self._slots[places] + np.repeat(rows[met], times)
+            products = self._weights[places] * np.repeat(weights[met], times)
+            scores += np.bincount(pairs, products, minlength=len(scores))
         hits = np.flatnonzero(scores >= self._least)
         bounds = np.searchsorted(hits, np.arange(len(items) + 1) * self._size).tolist()
         return [hits[a:b] - row * self._size for row, (a, b) in enumerate(pairwise(bounds))]
@@ -100,10 +82,10 @@ class ByTopic:
     def keep(self, slots: Slots) -> None:
         new = np.full(self._size, -1, np.int64)
         new[slots] = np.arange(len(slots))
-        whole = _merge(self._segments)
-        stays = new[whole.slots] >= 0 if len(whole.slots) else np.zeros(0, np.bool_)
-        left = _Segment(whole.terms[stays], new[whole.slots[stays]], whole.weights[stays])
-        self._segments = [left] if len(left.terms) else []
+        moved = new[self._slots]
+        stays = moved >= 0
+        self._terms, self._slots = self._terms[stays], moved[stays]
+        self._weights = self._weights[stays]
         self._size = len(slots)
 
 
@@ -126,16 +108,6 @@ def _flatten(items: Sequence[EventItem], first: int) -> tuple[Hashes, Slots, Pro
     terms = np.concatenate([item.topic.terms for item in items])
     weights = np.concatenate([item.topic.weights for item in items])
     return terms, slots, np.rint(weights.astype(np.float64) * _SCALE)
-
-
-def _merge(segments: Sequence[_Segment]) -> _Segment:
-    if not segments:
-        return _Segment.from_unsorted(*_flatten([], 0))
-    return _Segment.from_unsorted(
-        np.concatenate([s.terms for s in segments]),
-        np.concatenate([s.slots for s in segments]),
-        np.concatenate([s.weights for s in segments]),
-    )
 
 
 class BySimhash:
