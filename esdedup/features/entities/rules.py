@@ -64,6 +64,7 @@ from esdedup.features.entities.words import (
 from esdedup.text.hashing import BASE_MIXED, Hashes, powers
 
 KINDS = (PERSON, LOCATION, ORGANISATION)
+_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 # A text in which more words than this share are capitalised says nothing by capitals: headlines,
 # lists, ALL CAPITALS. German news has about .4.
 MOST_CAPITALS = 0.8
@@ -256,7 +257,7 @@ def _judge(
         for first, stop, own, is_firm, remembered in _classify(run_flags[at:next_at], context):
             kind = own if is_firm else mentions.get(hashes[at + first], own)
             if kind:
-                found += text, start + first, start + stop, KINDS.index(kind)
+                found += text, start + first, start + stop, _NUMBERS[kind]
             for place in remembered:
                 mentions.setdefault(hashes[at + place], own)
         at = next_at

@@ -91,7 +91,7 @@ def read(
 ) -> Words:
     """Of each text the words behind its title (with which it begins, or which is empty);
     `tokens` are those of the texts."""
-    written, bodies = _align_written(tokens, texts, titles)
+    written, bodies = _align_written(texts, titles)
     kinds = _kind_table().take(written[tokens.starts])
     marks, joined = _marks(tokens)
     flags = np.zeros(len(kinds), np.int64)
@@ -177,93 +177,38 @@ def _marks(tokens: Tokens) -> tuple[Marks, Places]:
 # --- the texts as they are written -------------------------------------------------------------
 
 
-def _align_written(
-    tokens: Tokens, texts: Sequence[str], titles: Sequence[str]
-) -> tuple[_Codes, Places]:
-    """The code points of the batch before folding, each where `tokens.codes` has it folded, and
-    where the body of each text begins."""
-    for form in (_replace_common_signs, _normalise, align):
-        forms = [form(text) for text in texts]
-        written = _codes(forms)
-        if _fits(written, tokens):
-            break
-    if not any(titles):
-        return written, np.zeros(0, np.int64)
+def _align_written(texts: Sequence[str], titles: Sequence[str]) -> tuple[_Codes, Places]:
+    """The code points of the batch before folding, each where `Tokens.codes` has it folded, and
+    where the body of each text begins; none if no text has a title."""
+    forms = [_normalise(text) for text in texts]
     sizes = np.fromiter(map(len, forms), np.int64, len(forms)) + 1
-    heads = np.array([len(form(title)) for title in titles], np.int64)
-    return written, 1 + np.cumsum(sizes) - sizes + heads
-
-
-def _codes(forms: Sequence[str]) -> _Codes:
-    text = "\n" + "\n".join(forms) + "\n"
-    return np.frombuffer(text.encode(), np.uint8) if text.isascii() else code_points(text)
-
-
-def _replace_common_signs(text: str) -> str:
-    """Right for most texts: the commonest signs that folding makes others of."""
-    if text.isascii():
-        return text
-    text = text.replace("\xa0", " ").replace("…", "...")
-    return text.replace("ß", "ss").replace("ẞ", "SS")
+    heads = [len(_normalise(title)) for title in titles]
+    bodies = 1 + np.cumsum(sizes) - sizes + heads if any(heads) else np.zeros(0, np.int64)
+    joined = "\n" + "\n".join(forms) + "\n"
+    if joined.isascii():
+        return np.frombuffer(joined.encode(), np.uint8), bodies
+    codes = code_points(joined)
+    counts = _folded_lengths().take(codes)
+    for dot in np.flatnonzero(codes == 0x0307).tolist():
+        if fold(chr(codes[dot - 1])).endswith("i"):  # an i with its dot written apart is an i
+            counts[dot] = 0
+    if (counts == 1).all():
+        return codes, bodies
+    return np.repeat(codes, counts), np.cumsum(counts, dtype=np.int64)[bodies - 1]
 
 
 def _normalise(text: str) -> str:
-    """Right for all but texts with invisible characters or rare letters."""
-    return _replace_common_signs(unicodedata.normalize("NFKC", text))
-
-
-def _fits(written: _Codes, tokens: Tokens) -> bool:
-    """Whether each character is its own normal form and folds to what is in its place."""
-    if written.dtype == np.uint8:
-        return True
-    if len(written) != len(tokens.codes):
-        return False
-    changed = np.flatnonzero(written != tokens.codes)
-    return np.array_equal(_folding_table().take(written[changed]), tokens.codes[changed])
-
-
-def align(text: str) -> str:
-    """The text with one character for each of its folded form, invisible ones left out."""
-    text = _normalise(text)
-    if text.isascii():
-        return text
-    invisible = _invisible()
-    if not _irregular().search(text):
-        return invisible.sub("", text)
-    out: list[str] = []
-    is_dotted = False
-    for character in text:
-        is_dot = character == "\u0307" and is_dotted  # an i with its dot written apart is an i
-        if is_dot or invisible.match(character):
-            is_dotted = False  # what is invisible parts an i from its dot, as in `fold`
-            continue
-        form = fold(character)
-        out.append(character * len(form))
-        is_dotted = form[-1:] == "i"
-    return "".join(out)
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
 
 
 @cache
-def _invisible() -> re.Pattern[str]:
-    """Characters that are no part of any word; the same that text.py leaves out."""
-    found = [chr(c) for c in range(0x20000) if unicodedata.category(chr(c)) == "Cf"]
-    return re.compile(f"[{re.escape(''.join(found))}\ufe00-\ufe0f]")
-
-
-@cache
-def _irregular() -> re.Pattern[str]:
-    """Letters that folding makes several of."""
-    found = [chr(c) for c in range(0x80, 0x20000) if len(fold(chr(c))) != 1]
-    return re.compile(f"[{re.escape(''.join(found))}\u0307]")
-
-
-@cache
-def _folding_table() -> NDArray[np.uint32]:
-    table = np.arange(0x110000, dtype=np.uint32)
-    for code in range(0x20000):
-        form = fold(chr(code))
-        is_own = len(form) == 1 and unicodedata.is_normalized("NFKC", chr(code))
-        table[code] = ord(form) if is_own else 0xFFFFFFFF
+def _folded_lengths() -> NDArray[np.uint8]:
+    """How many characters folding makes of each; 0 for those that are no part of any word."""
+    table = np.ones(0x110000, np.uint8)
+    for code in range(0x80, 0x20000):
+        character = chr(code)
+        is_left_out = unicodedata.category(character) == "Cf" or 0xFE00 <= code < 0xFE10
+        table[code] = 0 if is_left_out else len(fold(character))
     return table
 
 
