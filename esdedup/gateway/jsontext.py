@@ -106,12 +106,12 @@ def with_last(text: bytes, name: str, value: bytes, *, is_empty: bool) -> bytes:
 
 
 def remove_members(text: str, found: list[JsonMember], *names: str) -> str:
-    """Without all members of these names and the commas that go with them."""
+    """The text without all members of these names."""
     return replace_pieces(text, removals(found, *names))
 
 
 def removals(found: list[JsonMember], *names: str) -> list[Edit]:
-    """What `without` changes."""
+    """The edits that take these members out, with the commas that go with them."""
     if not found:
         return []
     end = next((m.end for m in reversed(found) if m.name not in names), found[0].start)

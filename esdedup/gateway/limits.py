@@ -113,8 +113,8 @@ def unpack(
 ) -> bytes | None:
     """The body without its compression; None where the compression is not known here.
 
-    `count` is told of every step before it is kept. HttpError where the body is broken, or unpacks
-    to more than the limit.
+    `count` gets the size of every step before it is stored. HttpError where the body is broken, or
+    unpacks to more than the limit.
     """
     names = encodings(encoding)
     if not names:

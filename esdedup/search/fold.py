@@ -52,7 +52,6 @@ from esdedup.stores.key_index import KeyIndex
 Keep = Literal["first", "earliest", "source", "longest"]
 Rule = Literal["known group", "same id", "same address", "text", "snippet", "headline"]
 _BATCH = 256
-_ANY_LANGUAGE = "und"
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class Searcher:
     """Searches of one store. Nothing is written, and what is folded can be listed (`copies`).
 
     A query is words, a `Query`, or on a cluster any body of its query language; options are
-    those of `Options`, by keyword:
+    those of `SearchOptions`, by keyword:
 
         searcher.search("ferry fire", size=20, by="story", show="newest")
         searcher.search({"query": …, "highlight": …, "sort": …}, mode="canonical")

@@ -8,9 +8,7 @@ from itertools import chain
 
 from esdedup.model import Candidate, Order, time_of
 from esdedup.stores import CandidateQuery, Record
-
-# Candidates handed to verification; far more than `verified_candidates`.
-_MAX_CANDIDATES = 100
+from esdedup.stores.ports import MAX_CANDIDATES
 
 
 class KeyIndex:
@@ -40,7 +38,7 @@ class KeyIndex:
         """Representatives before the document that share enough keys, most shared first."""
         found, _ = self.find_with_successors(query)
         found.sort(key=lambda c: (-sum(c.shared.values()), c.order))
-        return found[:_MAX_CANDIDATES]
+        return found[:MAX_CANDIDATES]
 
     def successors(self, query: CandidateQuery) -> set[str]:
         """Records after the document that share enough keys, representatives or not."""

@@ -32,6 +32,8 @@ _T = TypeVar("_T")
 _Key = TypeVar("_Key", bound=Hashable)
 _Id = TypeVar("_Id", bound=Hashable)
 
+# Candidates handed to verification; far more than `verified_candidates`.
+MAX_CANDIDATES = 100
 # Over-frequent keys that are reported; more are a sign of something else.
 MAX_FREQUENT_KEYS = 100
 

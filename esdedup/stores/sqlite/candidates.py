@@ -11,7 +11,7 @@ from typing import TypeAlias
 from esdedup.matching.canonical_order import is_by_time
 from esdedup.model import Candidate, rank_of, time_of
 from esdedup.model.batching import batched
-from esdedup.stores.ports import CandidateQuery
+from esdedup.stores.ports import MAX_CANDIDATES, CandidateQuery
 from esdedup.stores.sqlite.database import Database
 from esdedup.stores.sqlite.rows import candidate_from, key_numbers, marks
 
@@ -19,9 +19,6 @@ from esdedup.stores.sqlite.rows import candidate_from, key_numbers, marks
 Postings: TypeAlias = "dict[int, array[int]]"
 # The keys of a query by method, as numbers.
 Numbers: TypeAlias = dict[str, Sequence[int]]
-
-# Candidates handed to verification; far more than `verified_candidates`.
-_MAX_CANDIDATES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class SQLiteCandidates:
             )
         ]
         found.sort(key=lambda c: (-sum(c.shared.values()), c.order))
-        return found[:_MAX_CANDIDATES]
+        return found[:MAX_CANDIDATES]
 
     def _postings(self, numbers: Sequence[Numbers], *, representatives_only: bool) -> Postings:
         """Key -> row numbers, for every key of the queries that is stored.

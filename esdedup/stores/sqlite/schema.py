@@ -92,7 +92,7 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         """,
     ),
     (
-        # What articles are about, for similar news; filled by who asks (topic_index.py).
+        # What articles are about, for similar news; a search fills it (topic_index.py).
         "topics",
         """
         CREATE TABLE topics (seq INTEGER PRIMARY KEY, terms BLOB NOT NULL);
