@@ -26,7 +26,7 @@ from esdedup.settings import Settings
 from esdedup.stores import Record
 from esdedup.stores.cluster.connection import Connection, Target, Unanswered
 from esdedup.stores.cluster.requests.documents import record_from
-from esdedup.stores.cluster.requests.mapping import corrections_index
+from esdedup.stores.cluster.requests.mapping import side_index
 from esdedup.stores.cluster.store import ClusterStore
 from tests.simulation.engine import JSON, Engine, Stored
 from tests.support.articles import DAY_ONE
@@ -173,6 +173,6 @@ class World:
         return found
 
     def constraints(self) -> list[Constraint]:
-        index = self.engine.indices.get(corrections_index(INDEX))
+        index = self.engine.indices.get(side_index("corrections", INDEX))
         stored = index.documents.values() if index else ()
         return [Constraint.from_json(raw) for one in stored for raw in one.source["said"]["list"]]

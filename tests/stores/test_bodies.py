@@ -430,8 +430,8 @@ def test_terms_of_a_query() -> None:
 
 
 def test_the_quarantine_is_matched_by_no_pattern_of_the_articles() -> None:
-    assert mapping_requests.quarantine_index("news") == "esdedup-quarantine-news"
-    assert mapping_requests.quarantine_index("news-*,old") == "esdedup-quarantine-news---old"
+    assert mapping_requests.side_index("quarantine", "news") == "esdedup-quarantine-news"
+    assert mapping_requests.side_index("state", "news-*,old") == "esdedup-state-news---old"
     assert mapping_requests.quarantine_mapping()["properties"]["document"] == {
         "type": "object",
         "enabled": False,

@@ -20,7 +20,7 @@ from esdedup.stores.cluster.concurrency import ClusterConcurrency
 from esdedup.stores.cluster.connection import Target
 from esdedup.stores.cluster.documents import ClusterDocuments
 from esdedup.stores.cluster.requests import mapping as mapping_requests
-from esdedup.stores.cluster.requests.mapping import quarantine_index
+from esdedup.stores.cluster.requests.mapping import side_index
 from esdedup.stores.cluster.store import ClusterStore
 from tests.servers import Cluster, Server
 from tests.support.articles import story_article
@@ -35,7 +35,8 @@ def index(server: Server) -> Iterator[str]:
     name = new_index()
     yield name
     there = server.http("GET", f"/{name}*/_mapping").json()
-    for one in [*there, quarantine_index(name), quarantine_index(f"{name}*")]:
+    names = [side_index("quarantine", store) for store in (name, f"{name}*")]
+    for one in [*there, *names]:
         server.http("DELETE", f"/{one}")
 
 

@@ -18,6 +18,7 @@ from esdedup.maintenance.backfill import Backfill, BackfillPlan
 from esdedup.settings import Settings
 from esdedup.stores.cluster import templates
 from esdedup.stores.cluster.requests import mapping as mapping_requests
+from esdedup.stores.cluster.requests.mapping import side_index
 from tests.docs.mappings import FOLDER, files
 from tests.servers import Server
 from tests.servers.fixtures import INSTALLER, INSTALLER_PASSWORD, LEAST, LEAST_PASSWORD
@@ -81,9 +82,9 @@ def test_patterns(store: str, expected: list[str]) -> None:
 
 def test_no_pattern_of_the_store_matches_our_own_indices() -> None:
     for store in ("news", "news-*", "a,b-*"):
-        assert templates.state_index(store).startswith("esdedup-state-")
-        assert "*" not in templates.state_index(store)
-        assert "," not in templates.state_index(store)
+        assert side_index("state", store).startswith("esdedup-state-")
+        assert "*" not in side_index("state", store)
+        assert "," not in side_index("state", store)
 
 
 def test_answers_of_both_engines_compare_equal() -> None:

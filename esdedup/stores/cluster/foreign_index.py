@@ -14,12 +14,12 @@ from typing import Any
 
 from esdedup.errors import StoreError
 from esdedup.model import JSON, iso
-from esdedup.stores.cluster import templates
 from esdedup.stores.cluster.connection import path_of
 from esdedup.stores.cluster.documents import ClusterDocuments, update_of
 from esdedup.stores.cluster.index import Index
 from esdedup.stores.cluster.msearch import Searches
 from esdedup.stores.cluster.requests import documents as document_requests
+from esdedup.stores.cluster.requests.mapping import side_index
 from esdedup.stores.ports import Record, WriteReport
 
 _ID_PAGE = 5_000
@@ -109,7 +109,7 @@ class ForeignIndex:
         self.write = documents.write
         self._searches = searches
         self._connection = index.connection
-        self._state = templates.state_index(index.target.index)
+        self._state = side_index("state", index.target.index)
         self._has_state = False
 
     # --- the mapping ---------------------------------------------------------------------------

@@ -47,10 +47,10 @@ class ClusterStore:
             self.connection.close()
             raise
         self.quarantine = ClusterQuarantine(
-            self.connection, mapping_requests.quarantine_index(target.index)
+            self.connection, mapping_requests.side_index("quarantine", target.index)
         )
         self.constraints = ClusterConstraints(
-            self.connection, mapping_requests.corrections_index(target.index)
+            self.connection, mapping_requests.side_index("corrections", target.index)
         )
         self.candidates = ClusterCandidates(searches, index, self.constraints)
         self.concurrency = ClusterConcurrency(index, self.constraints, self.candidates.forget)

@@ -17,6 +17,7 @@ from esdedup.stores.cluster.requests import mapping as mapping_requests
 from esdedup.stores.cluster.requests.folding import canonical_filter
 
 DEFAULT_NAME = "esdedup"
+# Kinds of side indices: the state of long runs, the quarantine, and constraints.
 _SIDES = ("state", "quarantine", "corrections")
 # Set by the server; they tell when, not what.
 _STAMPS = ("created_date_millis", "modified_date_millis", "created_date", "modified_date")
@@ -48,19 +49,10 @@ def index(
 # --- roles -------------------------------------------------------------------------------------
 
 
-def state_index(store: str) -> str:
-    """Where the progress of `backfill` is kept: like the quarantine, no pattern matches it."""
-    return mapping_requests.quarantine_index(store).replace("quarantine", "state", 1)
-
-
 def _names(store: str) -> list[str]:
     """The articles, and the side indices: of the store's name, and of each index it stands for
     (`news-2`, a store of its own)."""
-    sides = [
-        state_index(store),
-        mapping_requests.quarantine_index(store),
-        mapping_requests.corrections_index(store),
-    ]
+    sides = [mapping_requests.side_index(kind, store) for kind in _SIDES]
     of_all = [f"esdedup-{kind}-{name}" for kind in _SIDES for name in patterns(store)]
     return list(dict.fromkeys([*patterns(store), *sides, *of_all]))
 

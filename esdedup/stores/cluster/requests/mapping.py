@@ -94,15 +94,10 @@ def index_settings(product: str) -> JSON:
     return {"merge_on_flush": {"enabled": False}} if product == "opensearch" else {}
 
 
-def quarantine_index(store: str) -> str:
-    """Beside the articles, never among them: no pattern of theirs, like news-*, matches it."""
+def side_index(kind: str, store: str) -> str:
+    """An index beside the articles: no pattern of theirs, like news-*, matches its name."""
     plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in store)
-    return f"esdedup-quarantine-{plain.strip('-')}"
-
-
-def corrections_index(store: str) -> str:
-    """The index of the constraints of a store, beside it like the quarantine."""
-    return quarantine_index(store).replace("-quarantine-", "-corrections-", 1)
+    return f"esdedup-{kind}-{plain.strip('-')}"
 
 
 def quarantine_mapping() -> JSON:
