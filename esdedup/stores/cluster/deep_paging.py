@@ -41,9 +41,9 @@ def pages(finder: ClusterSearch, plan: SearchPlan) -> Iterator[StoryPage]:
     pit = finder.searches.open_pit()
     try:
         counted = _count(finder, plan)
-        offset = 0
-        for hits in batched(_stories(finder, plan, pit), max(1, plan.size)):
-            yield _page(finder, plan, hits, counted, offset)
+        offset, episodes = 0, Episodes.of_plan(finder, plan)
+        for hits in batched(_stories(finder, plan, pit, episodes), max(1, plan.size)):
+            yield _page(finder, plan, hits, counted, offset, episodes=episodes)
             offset += len(hits)
         if not offset:
             yield _page(finder, plan, [], counted, offset)
@@ -58,11 +58,9 @@ def _page(
     counted: Counted,
     offset: int,
     cursor: str | None = None,
+    episodes: Episodes | None = None,
 ) -> StoryPage:
-    bounds = None
-    if plan.mode == "collapse" and plan.options.window is not None:
-        episodes = Episodes(finder, plan.by, plan.options.window_microseconds)
-        bounds = episodes.bounds(hits, plan.body)
+    bounds = episodes.bounds(hits, plan.body) if episodes else None
     total, count = counted
     found = Found(hits, count, None)
     return finder.page(plan, found, total, offset=offset, cursor=cursor, bounds=bounds)
@@ -114,50 +112,19 @@ def _batches(
             size *= 2
 
 
-def _stories(finder: ClusterSearch, plan: SearchPlan, pit: str) -> Iterator[JSON]:
-    """The first hit of every story."""
-    seen = SeenStories(finder, plan)
+def _stories(
+    finder: ClusterSearch, plan: SearchPlan, pit: str, episodes: Episodes | None
+) -> Iterator[JSON]:
+    """The first hit of every story; under a window, of every episode of a story."""
+    seen: set[tuple[str, int]] = set()
     for hits, _ in _batches(finder, plan, pit):
-        for hit in hits:
-            if plan.mode != "collapse" or seen.is_new(hit):
+        numbers = episodes.numbers(hits, plan.body) if episodes else [0] * len(hits)
+        for hit, number in zip(hits, numbers, strict=True):
+            group = group_of(hit, plan.by)
+            if plan.mode != "collapse" or group is None or (group, number) not in seen:
                 yield hit
-
-
-@dataclass(slots=True)
-class SeenStories:
-    """The stories met so far; under a window those of one group that lie apart are several."""
-
-    finder: ClusterSearch
-    plan: SearchPlan
-    _groups: set[str] = field(default_factory=set)
-    _moments: dict[str, list[int]] = field(default_factory=dict)
-    _episodes: Episodes = field(init=False)
-
-    def __post_init__(self) -> None:
-        options = self.plan.options
-        self._episodes = Episodes(self.finder, options.by, options.window_microseconds)
-
-    def is_new(self, hit: JSON) -> bool:
-        group = group_of(hit, self.plan.by)
-        if group is None:
-            return True
-        window = self.plan.options.window_microseconds
-        if not window:
-            is_known = group in self._groups
-            self._groups.add(group)
-            return not is_known
-        return self._is_new_episode(group, requests.moment_of(hit, self.plan.body), window)
-
-    def _is_new_episode(self, group: str, moment: int, window: int) -> bool:
-        shown = self._moments.setdefault(group, [])
-        if any(abs(moment - other) <= window for other in shown):
-            return False  # nothing between two articles so close can part them
-        if shown:
-            cut = self._episodes.of(group)
-            if cut.number(moment) in {cut.number(other) for other in shown}:
-                return False
-        shown.append(moment)
-        return True
+            if group is not None:
+                seen.add((group, number))
 
 
 # --- windows --------------------------------------------------------------------------------------
@@ -198,6 +165,13 @@ class Episodes:
     window: int
     _known: dict[str, EpisodeCut] = field(default_factory=dict)
 
+    @classmethod
+    def of_plan(cls, finder: ClusterSearch, plan: SearchPlan) -> Episodes | None:
+        """None if the search has no window."""
+        if plan.mode != "collapse" or plan.options.window is None:
+            return None
+        return cls(finder, plan.by, plan.options.window_microseconds)
+
     def of(self, group: str) -> EpisodeCut:
         self.load([group])
         return self._known[group]
@@ -214,11 +188,20 @@ class Episodes:
         for group, found in moments.items():
             self._known[group] = EpisodeCut.of(found, self.window)
 
+    def numbers(self, hits: Sequence[JSON], body: JSON) -> list[int]:
+        """The number of the episode of each hit in its story."""
+        return [0 if cut is None else cut.number(at) for cut, at in self._cuts(hits, body)]
+
     def bounds(self, hits: Sequence[JSON], body: JSON) -> list[tuple[int, int]]:
+        """The first and the last moment of the episode of each hit."""
+        return [(0, 0) if cut is None else cut.bounds(at) for cut, at in self._cuts(hits, body)]
+
+    def _cuts(self, hits: Sequence[JSON], body: JSON) -> list[tuple[EpisodeCut | None, int]]:
+        """The episodes of the story of each hit, None if it has no group; and its moment."""
         groups = [group_of(hit, self.by) for hit in hits]
         self.load([group for group in groups if group is not None])
         return [
-            (0, 0) if group is None else self._known[group].bounds(requests.moment_of(hit, body))
+            (None, 0) if group is None else (self._known[group], requests.moment_of(hit, body))
             for hit, group in zip(hits, groups, strict=True)
         ]
 
@@ -229,9 +212,11 @@ def windowed_page(finder: ClusterSearch, plan: SearchPlan) -> StoryPage:
         raise QueryError(f"results beyond {DEEPEST:,} under a window: take `pages`, which goes on")
     pit = finder.searches.open_pit()
     try:
-        stories = _stories(finder, plan, pit)
+        episodes = Episodes.of_plan(finder, plan)
+        stories = _stories(finder, plan, pit, episodes)
         hits = list(islice(stories, plan.offset, plan.offset + plan.size))
-        return _page(finder, plan, hits, _count(finder, plan), plan.offset)
+        counted = _count(finder, plan)
+        return _page(finder, plan, hits, counted, plan.offset, episodes=episodes)
     finally:
         finder.searches.close_pit(pit)
 
