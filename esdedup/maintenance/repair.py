@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import reconcile
@@ -11,7 +12,6 @@ from esdedup.model import Decision, Document
 from esdedup.stores import Record
 
 _SHOWN = 5  # ids named in a line
-_ALL = 1 << 31
 
 
 def repair(deduplicator: Deduplicator) -> list[str]:
@@ -35,13 +35,10 @@ def _sign(deduplicator: Deduplicator) -> list[str]:
 
 
 def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:
-    store, mine = deduplicator.store, deduplicator.settings.fingerprint_of_format()
-    if not any("have format" in problem for problem in store.maintenance.find_problems()):
-        return  # do not read every document
-    for group, _ in store.search.groups(smallest=1, size=_ALL):
-        for record in store.documents.members(group):
-            if record.signature.format != mine and record.decision.role != "unprocessed":
-                yield record.document
+    mine = deduplicator.settings.fingerprint_of_format()
+    for record in chain.from_iterable(deduplicator.store.documents.scan()):
+        if record.signature.format != mine and record.decision.role != "unprocessed":
+            yield record.document
 
 
 def _relink(deduplicator: Deduplicator) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from esdedup.clustering.place import PendingIndex, place
 from esdedup.clustering.reconcile import is_keyless, queries_of, reconcile
@@ -91,6 +92,5 @@ def rethreshold(store: Store) -> list[Change]:
 
 def read_records(store: Store) -> Iterator[Record]:
     """All documents, without fields that nothing here reads."""
-    for page in store.documents.scan():
-        for record in page:
-            yield replace(record, document=replace(record.document, extra={}))
+    for record in chain.from_iterable(store.documents.scan()):
+        yield replace(record, document=replace(record.document, extra={}))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import is_keyless, reconcile
@@ -133,12 +134,8 @@ class Upgrade:
 
     def _find_left(self) -> list[str]:
         format_ = self._settings.fingerprint_of_format()
-        return [
-            record.document.id
-            for page in self._store.documents.scan()
-            for record in page
-            if record.signature.format != format_
-        ]
+        records = chain.from_iterable(self._store.documents.scan())
+        return [r.document.id for r in records if r.signature.format != format_]
 
     def _upgrade(self, ids: Sequence[str], progress: UpgradeProgress) -> None:
         records = self._sign(list(self._store.documents.get(ids).values()))
