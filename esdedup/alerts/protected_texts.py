@@ -25,6 +25,7 @@ from esdedup.model.results import Mention
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
 from esdedup.stores.cluster.requests.documents import at_path
+from esdedup.stores.ports import scan
 from esdedup.stories.text_reuse import Copy, TextReuse, find_text_reuse
 from esdedup.text.sentences import split
 
@@ -222,7 +223,7 @@ class ReuseWatch(Watch):
         known = self._checkpoint.protected_ids() | self.protection.ids
         rule = json.dumps(dict(self.protection.where), sort_keys=True)
         if self.protection.where and not self._checkpoint.has_scanned(rule):
-            for records in store.documents.scan():
+            for records in scan(store.documents):
                 self._add_stored([r for r in records if self._covers(r)])
             with self._checkpoint.transaction():
                 self._checkpoint.mark_scanned(rule)

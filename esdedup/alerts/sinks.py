@@ -99,7 +99,9 @@ def make_notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notifi
 
 def replay_notifications(store: Store, moment: datetime) -> Iterator[list[Notification]]:
     """Make the notifications of everything written since then, for runs that were killed."""
-    for records in store.documents.scan(moment):
+    from esdedup.stores.ports import scan
+
+    for records in scan(store.documents, moment):
         yield list(_notifications_of(records))
 
 

@@ -14,6 +14,7 @@ from esdedup.ingest.workers import Workers
 from esdedup.model import Document, Failure
 from esdedup.settings import Settings
 from esdedup.stores import Store
+from esdedup.stores.ports import scan
 from esdedup.text.batch import Batch
 from esdedup.text.hashing import mix
 from esdedup.text.statistics.corpus import DocumentWords, Statistics, StatisticsBuilder, site_of
@@ -98,5 +99,5 @@ def _count_words(documents: Sequence[Document], settings: Settings) -> Iterator[
 
 def read_articles(store: Store) -> Iterator[Document]:
     """All articles of a store in the order of their ids, read in batches."""
-    for records in store.documents.scan():
+    for records in scan(store.documents):
         yield from (record.document for record in records)

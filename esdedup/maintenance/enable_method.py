@@ -25,6 +25,7 @@ from esdedup.model import JSON, Signature
 from esdedup.model.batching import batched
 from esdedup.settings import Settings
 from esdedup.stores import Record
+from esdedup.stores.ports import scan
 
 # Each pass takes what was written during the one before it.
 _MAX_PASSES = 50
@@ -76,7 +77,7 @@ class MethodEnabling:
 
     def count(self) -> int:
         """The number of documents without keys of the method; it reads all of them."""
-        return sum(map(self._is_lacking, chain.from_iterable(self._store.documents.scan())))
+        return sum(map(self._is_lacking, chain.from_iterable(scan(self._store.documents))))
 
     def run(self) -> Iterator[Progress]:
         """Work batch by batch; a caller may stop between two batches and run it again."""

@@ -10,6 +10,7 @@ from esdedup.clustering.reconcile import reconcile
 from esdedup.maintenance.backfill import Backfill, BackfillPlan
 from esdedup.model import Decision, Document
 from esdedup.stores import Record
+from esdedup.stores.ports import scan
 
 _SHOWN = 5  # ids named in a line
 
@@ -36,7 +37,7 @@ def _sign(deduplicator: Deduplicator) -> list[str]:
 
 def _of_other_formats(deduplicator: Deduplicator) -> Iterator[Document]:
     mine = deduplicator.settings.fingerprint_of_format()
-    for record in chain.from_iterable(deduplicator.store.documents.scan()):
+    for record in chain.from_iterable(scan(deduplicator.store.documents)):
         if record.signature.format != mine and record.decision.role != "unprocessed":
             yield record.document
 

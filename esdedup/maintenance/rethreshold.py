@@ -18,6 +18,7 @@ from esdedup.model import JSON, Decision, Link, Order
 from esdedup.model.batching import batched
 from esdedup.model.json_form import Result
 from esdedup.stores import Record, Store
+from esdedup.stores.ports import scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +93,5 @@ def rethreshold(store: Store) -> list[Change]:
 
 def read_records(store: Store) -> Iterator[Record]:
     """All documents, without fields that nothing here reads."""
-    for record in chain.from_iterable(store.documents.scan()):
+    for record in chain.from_iterable(scan(store.documents)):
         yield replace(record, document=replace(record.document, extra={}))

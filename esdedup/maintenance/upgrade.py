@@ -27,6 +27,7 @@ from esdedup.model.json_form import Result
 from esdedup.settings import Settings
 from esdedup.stores import Record
 from esdedup.stores.cluster.foreign_index import unsigned_query
+from esdedup.stores.ports import scan
 
 # Documents of which the sizes before and after are compared.
 _SAMPLE = 100
@@ -134,7 +135,7 @@ class Upgrade:
 
     def _find_left(self) -> list[str]:
         format_ = self._settings.fingerprint_of_format()
-        records = chain.from_iterable(self._store.documents.scan())
+        records = chain.from_iterable(scan(self._store.documents))
         return [r.document.id for r in records if r.signature.format != format_]
 
     def _upgrade(self, ids: Sequence[str], progress: UpgradeProgress) -> None:

@@ -27,17 +27,14 @@ from esdedup.model.queries import By
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery, Record, WriteReport
 from esdedup.stores.key_index import KeyIndex
-from esdedup.stores.ports import (
-    EVENTUAL,
-    TRANSACTIONAL,
-    Versioned,
-    scan_pages,
-)
+from esdedup.stores.ports import EVENTUAL, TRANSACTIONAL, Versioned
 from esdedup.stores.sqlite.maintenance import SQLiteMaintenance
 from esdedup.stores.sqlite.rows import clock
 from esdedup.stores.sqlite.search import SQLiteSearch
 from esdedup.stores.sqlite.store import SQLiteStore
 from esdedup.stores.topical import Clock
+
+_UNCONSTRAINED = Versioned(NO_CONSTRAINTS, 0)
 
 
 @dataclass(slots=True)
@@ -54,9 +51,7 @@ class MemoryData:
     generation: int = 0  # of what searches and statistics show
     failures: dict[str, Failure] = field(default_factory=dict)
     states: dict[str, JSON | None] = field(default_factory=dict)  # of long runs
-    constraints: Versioned[Constraints] = field(
-        default_factory=lambda: Versioned(NO_CONSTRAINTS, 0)
-    )
+    constraints: Versioned[Constraints] = _UNCONSTRAINED
     lock: RLock = field(default_factory=RLock)
 
     def write(self, id_: str, record: Record | None) -> None:
@@ -65,11 +60,9 @@ class MemoryData:
         if record is None:
             del self.documents[id_]
         else:
-            decision = record.decision
-            evidence = stored_evidence(
-                decision.link, decision.score, decision.reason, decision.changes
-            )
-            decision = replace(decision, evidence=evidence)
+            own = record.decision
+            evidence = stored_evidence(own.link, own.score, own.reason, own.changes)
+            decision = replace(own, evidence=evidence)
             self.documents[id_] = replace(record, decision=decision, version=self.writes)
             self.changed[id_] = clock()
         self.unrefreshed.add(id_)
@@ -222,9 +215,6 @@ class MemoryStore:
         low = 0 if since is None else microseconds(since)
         with self._request("changed") as memory:
             return {id_ for id_ in memory.visible.records if memory.changed[id_] >= low}
-
-    def scan(self, since: datetime | None = None) -> Iterator[list[Record]]:
-        return scan_pages(self, since)
 
     def scan_by_time(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         return iter(list(self._embedded.documents.scan_by_time(clock, low)))

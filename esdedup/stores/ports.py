@@ -158,9 +158,6 @@ class Documents(Protocol):
     def changed_ids(self, since: datetime | None = None) -> set[str]:
         """Ids of documents written or relinked at that time or later; without it, of all."""
 
-    def scan(self, since: datetime | None = None) -> Iterator[list[Record]]:
-        """The records of `changed_ids`, page by page, by id."""
-
     def scan_by_time(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         """Records from a moment on, page by page, by that time and then by id."""
 
@@ -323,8 +320,9 @@ class Store(Protocol):
     def close(self) -> None: ...
 
 
-def scan_pages(documents: Documents, since: datetime | None) -> Iterator[list[Record]]:
-    """`Documents.scan`: the ids are read first, so that writes on the way change nothing."""
+def scan(documents: Documents, since: datetime | None = None) -> Iterator[list[Record]]:
+    """The records of `changed_ids`, page by page, by id. Writes on the way neither repeat nor hide
+    a document: the ids are read first."""
     for ids in batched(sorted(documents.changed_ids(since))):
         found = documents.get(ids)
         yield [found[id_] for id_ in ids if id_ in found]

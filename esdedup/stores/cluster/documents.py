@@ -20,7 +20,7 @@ from esdedup.stores.cluster.quarantine import ClusterQuarantine
 from esdedup.stores.cluster.requests import documents as document_requests
 from esdedup.stores.cluster.requests import positions as position_requests
 from esdedup.stores.cluster.requests import topics as topic_requests
-from esdedup.stores.ports import Record, WriteReport, scan_pages
+from esdedup.stores.ports import Record, WriteReport
 from esdedup.stores.topical import Clock
 
 # What both engines say of a name that stands for more than one index.
@@ -140,9 +140,6 @@ class ClusterDocuments:
         if since is None:
             return self.searches.all_ids({"exists": {"field": "dedup.at"}})
         return self.searches.all_ids({"range": {"dedup.at": {"gte": iso(since)}}})
-
-    def scan(self, since: datetime | None = None) -> Iterator[list[Record]]:
-        return scan_pages(self, since)
 
     def scan_by_time(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         since = iso(datetime.fromtimestamp(max(0, low) // 1_000_000, UTC))

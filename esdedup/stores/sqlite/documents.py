@@ -10,7 +10,7 @@ from datetime import datetime
 from esdedup.model import Decision, microseconds, rank_of, time_of
 from esdedup.model.batching import batched
 from esdedup.model.queries import By
-from esdedup.stores.ports import Record, WriteReport, scan_pages
+from esdedup.stores.ports import Record, WriteReport
 from esdedup.stores.sqlite.database import Database
 from esdedup.stores.sqlite.rows import (
     RECORD_COLUMNS,
@@ -72,9 +72,6 @@ class SQLiteDocuments:
         with self.database.errors():
             rows = self.database.db.execute("SELECT id FROM documents WHERE changed >= ?", (low,))
             return {id_ for (id_,) in rows}
-
-    def scan(self, since: datetime | None = None) -> Iterator[list[Record]]:
-        return scan_pages(self, since)
 
     def scan_by_time(self, clock: Clock, low: int) -> Iterator[list[Record]]:
         with self.database.errors():
