@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from esdedup.features.numbers import NumberChange
     from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Evidence, Failure
+    from esdedup.model.results import StoryOrigin
 
 STYLES = {"original": "bold", "duplicate": "cyan", "update": "yellow", "unprocessed": "red"}
 
@@ -195,6 +196,13 @@ def title_of(document: Document) -> str:
 def byline(document: Document) -> str:
     """Source and date of an article."""
     return f"{plain(document.source or 'no source')} · {date_text(document.published)}"
+
+
+def origin_text(origin: StoryOrigin) -> str:
+    """first: Wire · agency: AP · 3 independent reports"""
+    first = origin.origin.source or origin.origin.id
+    agency = f" · agency: {plain(origin.agency)}" if origin.agency else ""
+    return f"first: {plain(first)}{agency} · {count(origin.independent, 'independent report')}"
 
 
 def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:

@@ -20,6 +20,7 @@ from esdedup.cli.output import (
     decision_text,
     evidence_text,
     join,
+    origin_text,
     paint,
     plain,
     print_json,
@@ -77,6 +78,11 @@ def search(
     facet: list[str] | None = Option(
         None, metavar="FIELD", help="Count stories and articles by its values."
     ),
+    origins: bool = Option(
+        False,
+        "--origins",
+        help="Who published each story first, its agency, and the number of independent reports.",
+    ),
     exact: bool = Option(False, "--exact", help="Count stories exactly, on a cluster as well."),
     body: Path | None = Option(
         None, metavar="FILE", help="JSON search body for a cluster; - reads standard input."
@@ -102,7 +108,7 @@ def search(
     fold: Fold = "none" if all_ else by
     with open_existing(store) as opened:
         searcher = Searcher(opened)
-        result = searcher.search(query, **options)
+        result = searcher.search(query, origins=origins, **options)
         counted = {k: v for k, v in options.items() if k not in ("size", "offset")}
         if facet:
             result = replace(result, facets=tuple(searcher.facets(query, facet, **counted)))
@@ -201,6 +207,8 @@ def print_hits(
         out.print(join(f"{place:>3}  ", title, "  ", paint(more, "cyan") if hit.copies else ""))
         role = paint(hit.role, STYLES[hit.role])
         out.print_line("     ", byline(hit.document), " · ", role)
+        if hit.origin is not None:
+            out.print_line("     ", paint(origin_text(hit.origin)))
         for text, style in ((_reason_text(hit).removeprefix(" · "), ""), (hit.snippet, "dim")):
             for line in textwrap.wrap(plain(text), max(40, out.width - 2) - 5):
                 out.print(f"     {line}", style=style)

@@ -39,10 +39,12 @@ from esdedup.cli.output import (
     count,
     date_text,
     join,
+    origin_text,
     paint,
     plain,
     print_result,
     say_failure,
+    table,
     title_of,
 )
 
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from esdedup.stores import Store
     from esdedup.stories.events import Event
     from esdedup.stories.events.report import Report
+    from esdedup.stories.outlets import Outlet
     from esdedup.stories.similar import Similar, SimilarNews
     from esdedup.stories.timeline import Story, StoryVersion
 
@@ -299,7 +302,7 @@ def story(
     store: StoreUrl = DEFAULT_STORE,
     json_: AsJson = False,
 ) -> None:
-    """Show the time line of a story: original, copies by source, updates, corrections."""
+    """Show the time line of a story: origin, copies by source, updates, corrections, outlets."""
     from esdedup.stores import get_record
     from esdedup.stories.timeline import story_of
 
@@ -312,16 +315,32 @@ def _print_story(out: Screen, found: Story) -> None:
     updates = len(found.versions) - 1
     sizes = f"  {count(found.articles, 'article')}, {count(updates, 'update')}"
     out.print(join(paint(found.id, "cyan"), sizes))
+    out.print_line("  ", paint(origin_text(found.origin)))
     for counts in found.counts:
         out.print_line("  ", paint(str(counts), STYLES["update"]))
     for version in found.versions:
         _print_version(out, version)
+    _print_outlets(out, found.outlets)
     if found.partial:
         out.print()
         out.print("parts of it elsewhere")
         for part in found.partial:
             shares = f"{part.of_story:.0%} of the story, {part.of_article:.0%} of the article"
             out.print_line("  ", _mention(part.article), f" · {shares}")
+
+
+def _print_outlets(out: Screen, outlets: Sequence[Outlet]) -> None:
+    if len(outlets) < 2:
+        return
+    out.print()
+    rows = table("outlet", "articles", "added", numbers_from=1)
+    for outlet in outlets[: 2 * _SOURCES]:
+        added = "opened it" if outlet.added is None else f"{outlet.added:.0%}"
+        name = outlet.name + (" (copies only)" if outlet.only_copied else "")
+        rows.add_row(plain(name), str(outlet.articles), added)
+    out.print(rows)
+    if len(outlets) > 2 * _SOURCES:
+        out.print(f"{len(outlets) - 2 * _SOURCES} more outlets; --json has them all")
 
 
 def _print_version(out: Screen, version: StoryVersion) -> None:

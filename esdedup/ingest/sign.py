@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from esdedup.errors import ExtractionError
+from esdedup.features.agencies import find_agency
 from esdedup.ingest.error_pages import find_error_page
 from esdedup.ingest.failures import document_failure, map_documents
 from esdedup.matching.content import cache_signed
@@ -71,7 +72,10 @@ def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]
     signed = []
     for i, document in enumerate(documents):
         digest, words = exact.digest(digests[i], settings), batch.tokens.count(i)
-        signed.append(Signed(document, Signature(format_, keys[i], digest, words, seeds[i])))
+        mark = find_agency(document)
+        agency = mark.agency if mark is not None else ""
+        signature = Signature(format_, keys[i], digest, words, seeds[i], agency)
+        signed.append(Signed(document, signature))
     return signed
 
 

@@ -134,7 +134,7 @@ class Signature:
     `keys` are the retrievable strings of each method, `digest` tells whether two texts have the
     same words, `words` how many they have. `query_seed` has, of methods that store fewer keys than
     a document queries with, what the query keys are made from. Everything else is computed from the
-    text (`matching.content`).
+    text (`matching.content`). `agency` is the news agency that the document credits.
     """
 
     format: str
@@ -142,6 +142,7 @@ class Signature:
     digest: str = ""
     words: int = 0
     query_seed: Mapping[str, str] = field(default_factory=dict)
+    agency: str = ""
 
     def to_json(self) -> JSON:
         return {
@@ -150,11 +151,13 @@ class Signature:
             **({"kept": dict(self.query_seed)} if self.query_seed else {}),
             "digest": self.digest,
             "words": self.words,
+            **({"agency": self.agency} if self.agency else {}),
         }
 
     def __reduce__(self) -> tuple[Callable[..., Signature], tuple[Any, ...]]:
         """Sent between processes as plain values: a third of the cost of sending the object."""
-        return Signature, (self.format, self.keys, self.digest, self.words, self.query_seed)
+        values = (self.format, self.keys, self.digest, self.words, self.query_seed, self.agency)
+        return Signature, values
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,21 @@ class Update(Result):
         return str(self)
 
 
+@dataclass(frozen=True, slots=True)
+class StoryOrigin(Result):
+    """Who published a story first, whose text it is, and how many reports are independent.
+
+    Reports are independent if they are not copies of each other and have different owners; texts
+    that credit one agency have one owner, the agency.
+    """
+
+    origin: Annotated[Mention, JsonField(description="The first article of the story.")]
+    agency: Annotated[str | None, JsonField(description="The news agency that its text credits.")]
+    independent: Annotated[
+        int, JsonField(description="Reports by different owners that are no copies of each other.")
+    ]
+
+
 _HIDDEN = JsonField(hidden=True)
 
 
@@ -102,6 +117,8 @@ class StoryHit(Result):
     matched: Annotated[bool | None, _HIDDEN] = True
     matched_by: Annotated[tuple[str, ...], _HIDDEN] = ()
     update: Annotated[Update | None, _HIDDEN] = None
+    # Where the story comes from, if it was asked for.
+    origin: Annotated[StoryOrigin | None, _HIDDEN] = None
     # The words of a text around the first that the query names.
     excerpt: Annotated[Callable[[str], str] | None, _HIDDEN] = field(
         default=None, repr=False, compare=False
@@ -126,6 +143,8 @@ class StoryHit(Result):
             out |= {"matched": self.matched, "matched_by": list(self.matched_by)}
         if self.update is not None:
             out["update"] = self.update.to_json()
+        if self.origin is not None:
+            out |= self.origin.to_json()
         for name in ("highlight", "sort", "fields", "inner_hits"):
             if name in self.raw:
                 out[name] = self.raw[name]

@@ -18,6 +18,7 @@ from esdedup.model.queries import (
     StoreQuery,
 )
 from esdedup.model.results import Facet, Members, Section, StoryPage
+from esdedup.search.origins import add_origins
 from esdedup.stores import Store, open_store
 from esdedup.stores.ports import SearchIndex
 
@@ -62,13 +63,25 @@ class Searcher:
         self.store.close()
 
     def search(
-        self, query: AnyQuery, *, deep: bool = False, cursor: str | None = None, **options: Any
+        self,
+        query: AnyQuery,
+        *,
+        deep: bool = False,
+        cursor: str | None = None,
+        origins: bool = False,
+        **options: Any,
     ) -> StoryPage:
         """One page. With `deep` it has a cursor, and a call with that returns the next page.
 
-        No story is repeated or lost, however deep.
+        No story is repeated or lost, however deep. With `origins` each hit says who published its
+        story first, which agency the text credits, and how many reports are independent.
         """
-        chosen = _parse_options(options)
+        page = self._search(query, _parse_options(options), deep=deep, cursor=cursor)
+        return add_origins(page, self._finder) if origins else page
+
+    def _search(
+        self, query: AnyQuery, chosen: SearchOptions, *, deep: bool, cursor: str | None
+    ) -> StoryPage:
         if deep or cursor is not None:
             if chosen.offset:
                 raise QueryError("offset and cursor exclude each other; follow the cursor")

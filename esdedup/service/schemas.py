@@ -83,6 +83,10 @@ class _Search(_In):
     cursor: str | None = Field(default=None, max_length=10_000, description="Of the page before.")
     deep: bool = Field(default=False, description="Answer with a cursor.")
     expand: bool = Field(default=False, description="With the articles folded into each result.")
+    origins: bool = Field(
+        default=False,
+        description="With `origin`, `agency` and `independent` of the story of each result.",
+    )
     texts: bool = Field(default=True, description="With the whole text of each result.")
 
 

@@ -1,22 +1,9 @@
-"""What an article says of itself: its names, and who published it."""
+"""The names in an article."""
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from esdedup.model import Document
 from esdedup.text.tokens import fold
-
-
-def source_of(document: Document) -> str | None:
-    """Who published it: the source named, else the host of its URL."""
-    if document.source:
-        return document.source
-    try:
-        host = urlsplit(document.url or "").hostname or ""
-    except ValueError:  # no address at all
-        return None
-    return host.removeprefix("www.") or None
 
 
 def entities_of(document: Document) -> dict[str, str]:

@@ -16,9 +16,10 @@ from typing import Annotated, Literal
 from esdedup.features.numbers import NumberChange
 from esdedup.model import Changes, Document, Failure
 from esdedup.model.json_form import JsonField, Result, Rounded, in_json
-from esdedup.model.results import Mention
+from esdedup.model.results import Mention, StoryOrigin
+from esdedup.search.origins import describe_origin, source_of
 from esdedup.stores import Record, Store
-from esdedup.stories.articles import source_of
+from esdedup.stories.outlets import Outlet, list_outlets
 from esdedup.text.tokens import fold
 
 Kind = Literal["original", "update", "extended", "correction"]
@@ -95,6 +96,10 @@ class Story(Result):
     ]
 
     articles: int
+    origin: Annotated[StoryOrigin, JsonField(flat=True)]
+    outlets: Annotated[
+        tuple[Outlet, ...], JsonField(description="In the order in which they joined the story.")
+    ] = ()
 
 
 def story_of(record: Record, store: Store) -> Story:
@@ -103,7 +108,18 @@ def story_of(record: Record, store: Store) -> Story:
     records = store.documents.members(id_, "story") or [record]
     versions = _make_versions(records)
     articles = sum(1 + version.count for version in versions)
-    return Story(id_, versions, chain_counts(versions), _find_partial(records, store), articles)
+    return Story(
+        id_,
+        versions,
+        chain_counts(versions),
+        _find_partial(records, store),
+        articles,
+        describe_origin(
+            [record.document for record in records],
+            [record.document for record in records if record.decision.link.canonical],
+        ),
+        list_outlets(records, store.settings),
+    )
 
 
 def _make_versions(records: Sequence[Record]) -> tuple[StoryVersion, ...]:

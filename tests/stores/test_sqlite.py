@@ -164,9 +164,9 @@ def test_keys_of_an_older_store_are_found_and_read(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sketch keys and others, which older stores held as texts."""
-    before = [name for name, _ in sqlite_schema.MIGRATIONS].index("keys as numbers")
+    before = tuple(one for one in sqlite_schema.MIGRATIONS if one[0] != "keys as numbers")
     with monkeypatch.context() as earlier:
-        earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:before])
+        earlier.setattr(sqlite_schema, "MIGRATIONS", before)
         earlier.setattr("esdedup.stores.sqlite.documents.key_numbers", lambda keys: keys)
         with Deduplicator.open(str(file), Settings(methods=("sketch",))) as deduplicator:
             old = [Document(id="a", text=f"{TEXT} 0"), Document(id="b", text="River floods")]

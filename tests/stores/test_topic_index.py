@@ -360,9 +360,9 @@ def test_a_store_from_before_they_were_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "news.db"
-    before = [name for name, _ in sqlite_schema.MIGRATIONS].index("topics")
+    before = tuple(one for one in sqlite_schema.MIGRATIONS if one[0] != "topics")
     with monkeypatch.context() as earlier:
-        earlier.setattr(sqlite_schema, "MIGRATIONS", sqlite_schema.MIGRATIONS[:before])
+        earlier.setattr(sqlite_schema, "MIGRATIONS", before)
         earlier.setattr("esdedup.stores.sqlite.documents.forget", lambda db, seqs: None)
         with Deduplicator.open(str(path)) as news:
             list(news.add_many(stories()))

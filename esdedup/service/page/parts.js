@@ -1,7 +1,7 @@
 // What several views show: a role, a line about an article, changed counts.
 
 import { h, outside, words } from "./dom.js";
-import { later, NO_SOURCE, ROLES, sourceOf, titleOf, when } from "./format.js";
+import { count, later, NO_SOURCE, ROLES, sourceOf, titleOf, when } from "./format.js";
 import { to } from "./links.js";
 import { paragraphs } from "./paragraphs.js";
 import { box, compareLink } from "./picked.js";
@@ -31,6 +31,17 @@ export function changes(numbers) {
 export function source(article) {
   const name = sourceOf(article);
   return h("span", { class: name === NO_SOURCE ? "no-source" : "source", dir: "auto" }, name);
+}
+
+// Who published a story first, whose text it is, and how many wrote their own.
+export function originOf({ origin, agency, independent }) {
+  return [
+    `First: ${sourceOf(origin)}`,
+    agency && `Agency: ${agency}`,
+    count(independent, "independent report"),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 export function time(text) {

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document
 from esdedup.model.queries import DEFAULT_BY, DEFAULT_MEMBERS, By
+from esdedup.search.origins import source_of
 from esdedup.search.searcher import Searcher
 from esdedup.service.auth import Here, ReadRoute
 from esdedup.service.description import responds_with
@@ -19,7 +20,6 @@ from esdedup.service.responses import CopyPage, Group, Groups, Leader, MemberPag
 from esdedup.service.routes import PageOffset, PageSize, extract, respond
 from esdedup.service.schemas import Article, Id
 from esdedup.stores import get_record
-from esdedup.stories.articles import source_of
 from esdedup.stories.explain import Explanation, explain_stored
 from esdedup.stories.text_reuse import TextReuse, find_text_reuse
 

@@ -98,7 +98,13 @@ def _page(deduplicator: Deduplicator, asked: SearchIn) -> JSON:
         "window": _hours(asked.window_hours),
     }
     page = searcher.search(
-        query, deep=asked.deep, cursor=asked.cursor, size=asked.size, offset=asked.offset, **options
+        query,
+        deep=asked.deep,
+        cursor=asked.cursor,
+        origins=asked.origins,
+        size=asked.size,
+        offset=asked.offset,
+        **options,
     )
     if asked.facets:
         page = replace(page, facets=tuple(searcher.facets(query, asked.facets, **options)))

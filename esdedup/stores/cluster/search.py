@@ -37,7 +37,7 @@ from esdedup.stores.cluster.requests import topics as topic_requests
 from esdedup.stores.ports import Record
 from esdedup.stores.topical import TopicQuery
 
-_DECIDED = ("role", "group", "story")
+_DECIDED = ("role", "group", "story", "agency")
 _SIZE = 10
 # How long it is taken for granted that all articles have a group, or that some have none.
 _CHECKED_SECONDS = 60.0
@@ -154,11 +154,10 @@ class ClusterSearch:
         for theirs in self.names.get(name, (name,)):
             if found := search_fields.exact_field(self._properties, theirs):
                 return found
-        # What was decided goes by its own name, as in every store.
-        if name in _DECIDED and (
-            found := search_fields.exact_field(self._properties, f"dedup.{name}")
-        ):
-            return found
+        # What was decided goes by its own name, as in every store. An index that is older than the
+        # field `agency` answers with no values.
+        if name in _DECIDED and search_fields.exact_field(self._properties, "dedup.group"):
+            return f"dedup.{name}"
         raise QueryError(
             f"{self.searches.target.shown} has no field {name} that can be filtered, sorted or "
             "counted by its value; map it as keyword, or name another one"

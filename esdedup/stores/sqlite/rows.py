@@ -45,7 +45,7 @@ DOCUMENT_COLUMNS = ", ".join(_DOCUMENT_COLUMNS)
 RECORD_COLUMNS = (
     f"{DOCUMENT_COLUMNS}, first_seen, moment, role, "
     '"group", story, parent, score, method, reason, evidence, format, keys, words, exact, version, '
-    "kept, branch, rank"
+    "kept, branch, rank, agency"
 )
 
 
@@ -114,6 +114,7 @@ def row_of(record: Record, seq: int) -> tuple[Any, ...]:
         json.dumps(dict(signature.query_seed)) if signature.query_seed else None,
         record.decision.branch,
         rank_of(record.order[0]),
+        signature.agency or None,
     )
 
 
@@ -158,7 +159,7 @@ def record_from(row: sqlite3.Row) -> Record:
     link = _link(row)
     return Record(
         document=document_from([row[name] for name in _DOCUMENT_COLUMNS]),
-        signature=_signature(row, json.loads(row["keys"])),
+        signature=_signature(row, json.loads(row["keys"]), row["agency"] or ""),
         order=(place_of(row["rank"], row["moment"]), row["id"]),
         first_seen=row["first_seen"],
         decision=Decision(
@@ -188,13 +189,14 @@ def _evidence(row: sqlite3.Row, link: Link) -> tuple[Evidence, ...]:
     return stored_evidence(link, row["score"], row["reason"], stored)
 
 
-def _signature(row: sqlite3.Row, keys: dict[str, list[str]]) -> Signature:
+def _signature(row: sqlite3.Row, keys: dict[str, list[str]], agency: str = "") -> Signature:
     return Signature(
         format=row["format"],
         keys={method: tuple(own) for method, own in keys.items()},
         digest=row["exact"],
         words=row["words"],
         query_seed=json.loads(row["kept"]) if row["kept"] else {},
+        agency=agency,
     )
 
 

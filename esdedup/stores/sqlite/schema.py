@@ -99,6 +99,7 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         CREATE TABLE topic_terms (place INTEGER PRIMARY KEY, articles BLOB NOT NULL);
         """,
     ),
+    ("agency", "ALTER TABLE documents ADD COLUMN agency TEXT"),
 )
 
 

@@ -32,7 +32,7 @@ from esdedup.stores.topical import TopicQuery
 from esdedup.text.fulltext import match_expression, snippet
 
 _SIZE = 10
-_COLUMNS = ("id", "title", "url", "source", "lang", "role", "group", "story")
+_COLUMNS = ("id", "title", "url", "source", "lang", "role", "group", "story", "agency")
 _COLUMN_OF = {"group": 'd."group"', "story": "d.story"}
 _NOT_CANONICAL = {"group": "('duplicate')", "story": "('duplicate', 'update')"}
 _SHOWN = {

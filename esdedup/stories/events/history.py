@@ -9,10 +9,10 @@ from esdedup.features.topics import term_vectors
 from esdedup.methods import simhash
 from esdedup.model import JSON, NO_TERMS, microseconds, order_of
 from esdedup.model.batching import batched
+from esdedup.search.origins import source_of
 from esdedup.settings import Settings
 from esdedup.stores import Record, Store
 from esdedup.stores.topical import EVER, Clock
-from esdedup.stories.articles import source_of
 from esdedup.stories.events.detector import EventDetector
 from esdedup.stories.events.items import HOUR, Event, EventChange, EventItem
 

@@ -4,7 +4,7 @@ import { ask, service } from "../api.js";
 import { empty, h, heading, outside, words } from "../dom.js";
 import { count, number, titleOf } from "../format.js";
 import { go, to } from "../links.js";
-import { changes, line, role, source, time } from "../parts.js";
+import { changes, line, originOf, role, source, time } from "../parts.js";
 import { box } from "../picked.js";
 
 const FOLDS = [
@@ -70,6 +70,7 @@ function read(params, defaults) {
     until: get("until"),
     source: params.getAll("source"),
     lang: params.getAll("lang"),
+    agency: params.getAll("agency"),
     page: Math.max(1, Number(get("page")) || 1),
   };
 }
@@ -94,6 +95,7 @@ function body(asked) {
   const filters = {};
   if (asked.source.length) filters.source = asked.source;
   if (asked.lang.length) filters.lang = asked.lang;
+  if (asked.agency.length) filters.agency = asked.agency;
   // Without words every article would match, and those that could not be read say nothing.
   if (!asked.q) filters.role = ["original", "duplicate", "update"];
   const sort = asked.sort || (asked.q ? "" : "-published");
@@ -108,7 +110,8 @@ function body(asked) {
     show: asked.fold === "all" ? "best" : asked.show,
     size: asked.defaults.size,
     offset: (asked.page - 1) * asked.defaults.size,
-    facets: ["source", "lang"],
+    facets: ["source", "agency", "lang"],
+    origins: asked.fold !== "all",
   };
 }
 
@@ -123,6 +126,7 @@ function address(asked, changed) {
     until: all.until,
     source: all.source,
     lang: all.lang,
+    agency: all.agency,
     page: all.page > 1 ? all.page : "",
   };
 }
@@ -204,7 +208,7 @@ function form(asked) {
 
 // As many as differ from what a search begins with.
 function filtersTitle(asked) {
-  const { q, page, source, lang, ...chosen } = address(asked, {});
+  const { q, page, source, lang, agency, ...chosen } = address(asked, {});
   const set = Object.values(chosen).filter((value) => value !== "").length;
   return set ? `Options (${number(set)})` : "Options";
 }
@@ -227,7 +231,8 @@ function summary(found, asked) {
 
 function list(found, asked) {
   if (!found.hits.length) {
-    return asked.q || asked.source.length || asked.lang.length || asked.since || asked.until
+    const chosen = [...asked.source, ...asked.agency, ...asked.lang];
+    return asked.q || chosen.length || asked.since || asked.until
       ? empty(
           "Nothing found",
           "Try fewer words, other dates, or fewer filters.",
@@ -280,6 +285,7 @@ function card(hit, asked) {
         time(hit.published),
         outside(hit.url, "Open"),
       ),
+      hit.origin && h("p", { class: "meta origin" }, originOf(hit)),
       hit.update && changes(hit.update.numbers),
       words("p", hit.snippet || short(hit.text), { class: "snippet", lang: hit.lang }),
       copies !== 0 && expander(hit, copies, asked),
@@ -374,7 +380,7 @@ function pages(found, asked) {
   );
 }
 
-const FIELDS = { source: "Sources", lang: "Languages" };
+const FIELDS = { source: "Sources", agency: "News agencies", lang: "Languages" };
 
 function facets(found, asked) {
   const shown = (found.facets ?? []).filter((facet) => facet.buckets.length);

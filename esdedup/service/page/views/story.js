@@ -15,7 +15,7 @@ import {
   when,
 } from "../format.js";
 import { to } from "../links.js";
-import { changes, line, role, section, source, time } from "../parts.js";
+import { changes, line, originOf, role, section, source, time } from "../parts.js";
 import { box, compareLink } from "../picked.js";
 
 export async function render(params, signal) {
@@ -31,14 +31,52 @@ export async function render(params, signal) {
     h("p", { class: "kicker" }, "Story"),
     heading(titleOf(latest)),
     h("p", { class: "summary" }, facts(story)),
+    h("p", { class: "summary origin" }, originOf(story)),
     counts(story.counts),
     h(
       "ol",
       { class: "timeline", "aria-label": "Time line" },
       story.versions.map((version, i) => node(version, i, first, latest, params.get("id"))),
     ),
+    outlets(story),
     partial(story),
   );
+}
+
+// Who adds nothing only copied; the first article of an outlet counts.
+function outlets(story) {
+  if (story.outlets.length < 2) return null;
+  return section(
+    "Who reported it",
+    h(
+      "table",
+      { class: "outlets" },
+      h(
+        "thead",
+        null,
+        h("tr", null, ["Outlet", "Articles", "Added"].map((name) => h("th", { scope: "col" }, name))),
+      ),
+      h(
+        "tbody",
+        null,
+        story.outlets.map((one) =>
+          h(
+            "tr",
+            null,
+            h("th", { scope: "row", dir: "auto" }, one.name),
+            h("td", null, number(one.articles)),
+            h("td", null, added(one)),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function added(outlet) {
+  if (outlet.added === null) return "Opened the story";
+  const share = `${percent(outlet.added)} of its text`;
+  return outlet.only_copied ? `${share} (copies only)` : share;
 }
 
 function facts(story) {

@@ -50,6 +50,7 @@ def dedup_fields(record: Record, now: str) -> JSON:
         **({"plain": plain} if (plain := _unmarked_parts(record.document)) else {}),
         "digest": signature.digest,
         "words": signature.words,
+        **({"agency": signature.agency} if signature.agency else {}),
         "id": record.document.id,
         **place_fields(record),
         "first_seen": record.first_seen,
@@ -68,6 +69,7 @@ _FORMAT_1_FIELDS = ("shingles", "numbers", "evidence", "lang")
 OPTIONAL_FIELDS = (
     *key_fields().values(),
     "kept",
+    "agency",
     "plain",
     "signed",
     "changes",
@@ -111,6 +113,7 @@ def rewritten_fields(record: Record, now: str) -> JSON:
         "kept": dict(signature.query_seed) or None,
         "digest": signature.digest,
         "words": signature.words,
+        "agency": signature.agency or None,
         "at": now,
     }
 
@@ -242,6 +245,7 @@ def signature_from(dedup: Mapping[str, Any]) -> Signature:
         digest=dedup["digest"],
         words=dedup["words"],
         query_seed=dedup.get("kept") or {},
+        agency=dedup.get("agency") or "",
     )
 
 

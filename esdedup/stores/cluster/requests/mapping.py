@@ -9,7 +9,7 @@ from esdedup.model.methods import key_fields
 from esdedup.settings import Settings
 
 # Version of the templates; raised with every change of what is in them.
-TEMPLATE_VERSION = 3
+TEMPLATE_VERSION = 4
 
 _KEYWORD_KEY: JSON = {"type": "keyword", "doc_values": False}
 _SOURCE_ONLY: JSON = {"type": "keyword", "doc_values": False, "index": False}
@@ -36,6 +36,8 @@ def properties() -> JSON:
                 # Sorts the longest copy first.
                 "words": {"type": "integer", "index": False},
                 "reason": {"type": "keyword"},
+                # The news agency that the article credits; absent if it names none.
+                "agency": {"type": "keyword"},
                 # Set on every document: a collapse folds all documents without it into one.
                 "group": {"type": "keyword"},
                 # 64-bit hash of the group: counting stories by it costs half as much.
