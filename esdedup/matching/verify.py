@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from esdedup.features.numbers import NumberChange, compare_facts
 from esdedup.matching.content import Content, read_contents
+from esdedup.matching.other_event import find_other_event
 from esdedup.methods import method
 from esdedup.model import Document, Evidence, Hashes32, Signature
 from esdedup.model.methods import is_distance
@@ -79,7 +80,9 @@ def verify_contents(
     if overlap > needed:
         verdict = "duplicate"
         what, numbers = _compare_facts(old, new) if settings.number_check else ("", ())
-        if numbers:
+        if settings.number_check and old.text != new.text and (names := find_other_event(old, new)):
+            verdict, reason, numbers = "different", "other event", names
+        elif numbers:
             verdict, reason = "update", what
         elif is_extended(old, new, shared / a, min(needed, settings.min_overlap), settings):
             verdict, reason = "update", "extended"
