@@ -7,7 +7,7 @@ from importlib import import_module
 
 NAMES = (
     *("starting", "signing", "methods", "indexing"),
-    *("cluster", "searching", "stories", "gateway"),
+    *("cluster", "searching", "stories", "gateway", "growth"),
 )
 
 if __name__ == "__main__":

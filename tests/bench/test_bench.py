@@ -44,10 +44,14 @@ TINY: dict[str, tuple[dict[str, Any], str]] = {
         | {"REQUESTS": 4, "REQUESTS_AT_ONCE": 8},
         "searches by 4 clients, median",
     ),
+    "growth": (
+        {"SIZES": (2_000, 3_000), "ROUNDS": 1, "PROBES": 2, "COPIES": 20, "MOVES": 1},
+        "3,000 articles",
+    ),
 }
-ON_SERVERS = ("searching", "stories", "cluster", "gateway")
+ON_SERVERS = ("searching", "stories", "cluster", "gateway", "growth")
 # All that these benchmarks leave behind on a server.
-_INDICES = "portal,news,crowd,methods,min-hash,plain,passed,through"
+_INDICES = "portal,news,crowd,methods,min-hash,plain,passed,through,grown2000,grown3000"
 
 
 @pytest.fixture
