@@ -2,8 +2,8 @@
 
 The case of section 4.3 of paper 003: when something is posted, it is compared with a protected
 archive, and a notification goes to whoever posted it and to the author of the text it contains.
-The protected texts are in a small index in memory, with shorter windows than an archive has, since
-the words themselves verify.
+The protected texts are in a small index in memory, with more fingerprints than an archive has: any
+20 words of a protected text that an article has in a row are found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from esdedup.alerts.checkpoint import Checkpoint, sha256_hex
 from esdedup.alerts.sinks import LineSink
 from esdedup.alerts.watch import BATCH, LookResult, Watch
 from esdedup.clustering.deduplicator import Deduplicator
-from esdedup.methods.lengths import min_sentences
+from esdedup.methods.winnowing import guaranteed_words
 from esdedup.model import JSON, Document, Failure, iso
 from esdedup.model.batching import batched
 from esdedup.model.results import Mention
@@ -26,12 +26,8 @@ from esdedup.settings import Settings
 from esdedup.stores import Record, Store
 from esdedup.stores.cluster.requests.documents import at_path
 from esdedup.stores.ports import scan
-from esdedup.stories.text_reuse import Copy, TextReuse, find_text_reuse
-from esdedup.text.sentences import split
+from esdedup.stories.text_reuse import Copy, TextReuse, TextWords, find_text_reuse
 
-# Four sentences are enough: a window of four lengths occurs by chance about once in a million, and
-# the words decide.
-_WINDOW = 4
 POSTER_FIELDS = ("poster", "posted_by", "user", "author", "byline", "creator")
 AUTHOR_FIELDS = ("author", "byline", "creator", "contact", "poster")
 
@@ -97,11 +93,14 @@ def _has_value(value: Any, wanted: str) -> bool:
 
 _SETTINGS = replace(
     Settings(),
-    methods=("sketch", "lengths"),
+    methods=("sketch", "winnowing"),
     signed_text="body",
-    window_sentences=_WINDOW,
-    min_windows=1,
+    # The shortest run that passages grow from; 900 keys are those of 7,200 words.
+    winnow_words=6,
+    winnow_window=15,
 )
+# So many words in a row are found wherever they stand.
+FINDABLE_WORDS = guaranteed_words(_SETTINGS)
 
 
 class ProtectedTexts:
@@ -158,7 +157,7 @@ class ProtectedTexts:
 
 
 def _is_short(document: Document) -> bool:
-    return split([document.text]).count(0) < min_sentences(_SETTINGS)
+    return len(TextWords.of(document.text).words) < FINDABLE_WORDS
 
 
 def _own_id(id_: str, *, stored: bool) -> str:

@@ -150,7 +150,7 @@ def _check_file(path: str, store: str, fields: dict[str, str], *, as_json: bool)
 
     found = failed = False
     with open_existing(store) as opened:
-        _say_without_windows(opened.settings, store)
+        _say_without_passages(opened.settings, store)
         for item in read([path], fields=fields):
             checked = item if isinstance(item, Failure) else found_in(item, opened)
             if isinstance(checked, Failure):
@@ -172,7 +172,7 @@ def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
 
     found = False
     with open_existing(store) as opened:
-        _say_without_windows(opened.settings, store)
+        _say_without_passages(opened.settings, store)
         for edge in all_links(opened):
             found = True
             print_json([edge]) if json_ else typer.echo(_edge_text(edge))
@@ -180,22 +180,26 @@ def links(store: StoreUrl = DEFAULT_STORE, json_: AsJson = False) -> None:
         raise stop(ExitCode.FOUND)
 
 
-def _say_without_windows(settings: Settings, store: str) -> None:
-    if "lengths" not in settings.methods:
+def _say_without_passages(settings: Settings, store: str) -> None:
+    from esdedup.stories.text_reuse import passage_methods
+
+    if not passage_methods(settings):
         say(
-            f"{hide_credentials(store)} has no windows of sentence lengths: only articles that are "
-            "alike as wholes are found, no short one inside a long one; `esdedup backfill --only "
-            "lengths` adds them"
+            f"{hide_credentials(store)} has no keys of passages: only articles that are alike as "
+            "wholes are found, no short one inside a long one; `esdedup backfill --only winnowing` "
+            "adds them"
         )
 
 
 def _say_short(checked: TextReuse, settings: Settings) -> None:
-    from esdedup.methods.lengths import min_sentences
+    """Of a store whose only keys of passages are windows of sentences."""
+    from esdedup.stories.text_reuse import passage_methods
 
-    if "lengths" in settings.methods and checked.sentences < min_sentences(settings):
+    least = settings.window_sentences
+    if passage_methods(settings) == ["lengths"] and checked.sentences < least:
         say(
             f"{checked.document.id} has {count(checked.sentences, 'sentence')}, fewer than "
-            f"{min_sentences(settings)}: no windows, so only articles alike as wholes are found"
+            f"{least}: no windows, so only articles alike as wholes are found"
         )
 
 
@@ -234,6 +238,7 @@ def _edge_text(edge: Edge) -> str:
 
 def _read_protected(watch: ReuseWatch, path: str, fields: Mapping[str, str]) -> None:
     """Protect the texts of files; those that cannot be used are named."""
+    from esdedup.alerts.protected_texts import FINDABLE_WORDS
     from esdedup.ingest.readers import read
     from esdedup.model import Failure
 
@@ -246,8 +251,8 @@ def _read_protected(watch: ReuseWatch, path: str, fields: Mapping[str, str]) -> 
     if short:
         named = ", ".join(short[:_NAMED]) + (", …" if len(short) > _NAMED else "")
         say(
-            f"{count(len(short), 'protected text')} of fewer than 4 sentences: found only where an "
-            f"article is alike as a whole ({named})"
+            f"{count(len(short), 'protected text')} of fewer than {FINDABLE_WORDS} words: found "
+            f"only where an article is alike as a whole ({named})"
         )
     if not len(watch.protected) and not watch.protection.in_store:
         raise stop(ExitCode.QUARANTINED, f"{path}: there is nothing to protect")

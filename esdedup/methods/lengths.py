@@ -20,8 +20,9 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from esdedup.model import Document
 from esdedup.settings import Settings
-from esdedup.text.batch import Batch
+from esdedup.text.batch import Batch, signed_text
 from esdedup.text.sentences import Numbers, split
 
 # Verse, tables and lists have regular lengths, which say nothing of the text (section 5): a
@@ -79,11 +80,9 @@ def query_keys(seed: str, settings: Settings) -> tuple[str, ...]:
     return keys(SentenceLengths(string, starts), settings)
 
 
-def all_windows(text: str, settings: Settings) -> tuple[str, ...]:
+def all_keys(document: Document, settings: Settings) -> tuple[str, ...]:
     """The keys of a search by text: windows one sentence apart, however many."""
-    own = split([text], settings.clause_marks).words
-    if len(own) < min_sentences(settings):
-        return ()
+    own = split([signed_text(document, settings)], settings.clause_marks).words
     return keys(SentenceLengths(own, window_starts(own, settings)), settings)
 
 

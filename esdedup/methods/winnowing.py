@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from esdedup.methods.key_text import write_keys
+from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch
 from esdedup.text.hashing import Hashes, mix
@@ -32,8 +33,13 @@ def sign(batch: Batch, settings: Settings) -> list[Hashes]:
 
 def keys(signed: Hashes, settings: Settings) -> tuple[str, ...]:
     """`n` and the low 48 bits, each hash once, in the order of the text."""
-    distinct = list(dict.fromkeys(signed.tolist()))[: settings.winnow_max_keys]
-    return write_keys("n", np.array(distinct, np.uint64), settings)
+    return write_keys("n", _distinct(signed)[: settings.winnow_max_keys], settings)
+
+
+def all_keys(document: Document, settings: Settings) -> tuple[str, ...]:
+    """The keys of a search by text, however many."""
+    (signed,) = sign(Batch([document], settings), settings)
+    return write_keys("n", _distinct(signed), settings)
 
 
 def min_shared_keys(settings: Settings) -> int:
@@ -75,6 +81,10 @@ def _window_minima(values: Hashes, size: int) -> Hashes:
         values = np.minimum(values[:-step], values[step:])
         span += step
     return values
+
+
+def _distinct(values: Hashes) -> Hashes:
+    return np.array(list(dict.fromkeys(values.tolist())), np.uint64)
 
 
 def _smallest(values: Hashes) -> Hashes:

@@ -159,7 +159,7 @@ class SettingsTable:
     )
     window_sentences: int = _lengths_keys(
         "Sentences in a window of lengths (WS).",
-        Value(8, "sentences", low=1, high=64, source="paper 003, Table 7"),
+        Value(4, "sentences", low=1, high=64, source="esdedup (paper 003, Table 7: 8)"),
     )
     window_step: int = _lengths_keys(
         "Sentences from one stored window to the next (SW). An article queries with all of "

@@ -1,8 +1,9 @@
 """Text reuse: passages that two texts share, found in a whole archive.
 
-Windows of sentence lengths find a passage wherever it stands (paper 003). The other methods find
-texts that are similar as wholes. The words themselves verify both. `copies` searches for one text,
-`links` for every article of a store: the implicit links of section 4.3.
+Fingerprints (`winnowing`) and windows of sentence lengths (paper 003) find a passage wherever it
+stands. The other methods find texts that are similar as wholes. The words themselves verify both.
+`copies` searches for one text, `links` for every article of a store: the implicit links of section
+4.3 of the paper.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Annotated
 
 import numpy as np
 
 from esdedup.ingest.sign import Signed, prepare
-from esdedup.methods import METHODS, lengths
+from esdedup.methods import METHODS, lengths, winnowing
 from esdedup.methods.lengths import find_equal_runs
 from esdedup.model import JSON, Document, Failure, Order
 from esdedup.model.batching import batched
@@ -35,8 +36,10 @@ _SEED = 6
 _GAP = 4
 # A passage has at least this many equal words: a sentence, not a quotation of a title.
 _LEAST = 12
-# Windows of one query. The next query repeats some, so that no t windows in a row are separated.
-_WINDOWS_PER_QUERY = 800
+# Keys of one query; OpenSearch refuses more than 1,024 clauses.
+_KEYS_PER_QUERY = 800
+# Methods whose keys find passages, each with the function that makes all keys of a text.
+_ALL_KEYS = {"winnowing": winnowing.all_keys, "lengths": lengths.all_keys}
 # After everything that is stored; far below the largest number that a store holds.
 _END: Order = (1 << 61, "")
 _ARTICLES_PER_QUERY = 200
@@ -241,20 +244,25 @@ def _find_candidates(
 
 
 def _make_queries(item: Signed, order: Order, settings: Settings) -> Iterator[CandidateQuery]:
-    """One query for texts that are similar as wholes, then one for each part of the windows."""
-    whole = {m: keys for m, keys in item.signature.keys.items() if m != "lengths"}
-    parts = [whole] if whole else []
-    if "lengths" in settings.methods:
-        text = signed_text(item.document, settings)
-        windows = lengths.all_windows(text, settings)
-        repeated = settings.min_windows * settings.window_step
-        parts += [
-            {"lengths": windows[i : i + _WINDOWS_PER_QUERY + repeated]}
-            for i in range(0, len(windows), _WINDOWS_PER_QUERY)
-        ]
-    for keys in parts:
-        min_shared = {method: METHODS[method].min_shared_keys(settings) for method in keys}
-        yield CandidateQuery(item.document.id, keys, min_shared, order, representatives_only=False)
+    """One query for texts that are similar as wholes, then those for passages.
+
+    One key in common is enough for a passage: candidates come with the most shared keys first, and
+    the words decide.
+    """
+    by_whole = {*settings.candidate_methods, "exact"} - _ALL_KEYS.keys()
+    whole = {m: keys for m, keys in item.signature.keys.items() if m in by_whole}
+    enough = {method: METHODS[method].min_shared_keys(settings) for method in whole}
+    find = partial(CandidateQuery, item.document.id, order=order, representatives_only=False)
+    if whole:
+        yield find(whole, enough)
+    for method in passage_methods(settings):
+        for keys in batched(_ALL_KEYS[method](item.document, settings), _KEYS_PER_QUERY):
+            yield find({method: tuple(keys)}, {method: 1})
+
+
+def passage_methods(settings: Settings) -> list[str]:
+    """The methods of a store that find a passage wherever it stands."""
+    return [method for method in _ALL_KEYS if method in settings.methods]
 
 
 def _add_group_members(found: Mapping[str, object], store: Store) -> dict[str, Record]:

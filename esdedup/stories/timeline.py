@@ -92,7 +92,7 @@ class Story(Result):
     counts: tuple[Counts, ...]
     partial: Annotated[
         tuple[Partial, ...] | None,
-        JsonField(description="Null if the method `lengths` is off, which finds them."),
+        JsonField(description="Null if no method is on that finds them (winnowing, lengths)."),
     ]
 
     articles: int
@@ -200,10 +200,10 @@ def _find_chain(
 
 
 def _find_partial(records: Sequence[Record], store: Store) -> tuple[Partial, ...] | None:
-    if "lengths" not in store.settings.methods or not records:
-        return None
-    from esdedup.stories.text_reuse import find_text_reuse
+    from esdedup.stories.text_reuse import find_text_reuse, passage_methods
 
+    if not passage_methods(store.settings) or not records:
+        return None
     own = {record.document.id for record in records}
     checked = find_text_reuse(records[0].document, store)
     if isinstance(checked, Failure):

@@ -193,6 +193,14 @@ def test_a_short_quotation_is_no_copy(file_url: str, tmp_path: Path) -> None:
     assert Watching(tmp_path, file_url).look() == []
 
 
+def test_a_short_text_is_found_wherever_it_stands(file_url: str, tmp_path: Path) -> None:
+    """One sentence of 20 words has no windows of sentences, and no sketch of the page has it."""
+    note = Document("note", text=sentences(11, 20), extra={"author": "Ada Ahn"})
+    index(file_url, Document("page", text=f"{sentences(12, 900)} {note.text} {sentences(13, 900)}"))
+    (told,) = Watching(tmp_path, file_url).look([note])
+    assert (told["words"], told["of_protected"]) == (20, 1.0)
+
+
 def test_stopped_between_two_batches(
     file_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,7 +280,7 @@ def test_command_once(file_url: str, tmp_path: Path) -> None:
     (line,) = first.stdout.splitlines()
     assert json.loads(line)["to"][0]["name"] == "user17"
     assert "mine.ndjson" in first.stderr  # the broken line is named
-    assert "1 protected text of fewer than 4 sentences" in first.stderr
+    assert "1 protected text of fewer than 20 words" in first.stderr
     assert "2 articles looked at, 1 notification" in first.stderr
     assert run(*command).stdout == ""
     index(file_url, Document("late", text=f"{OTHER.text} {MINE.text}", source="Blog"))

@@ -41,14 +41,16 @@ those that do not contain the words. Without a result the exit code is 1.""",
     "copies": """\
 Nothing is written. A passage is at least 12 words that are the same, with at most 4 others between
 two runs of them; `here` and `there` are the places of its first and behind its last character in
-the text checked and in the stored one, `of_here` and `of_there` the shares of their words. Windows
-of sentence lengths find a passage of 12 sentences in a text of any length where the store has them
-(`esdedup index … --set methods=sketch,lengths`, or later `esdedup backfill --only lengths`); the
-sketch finds texts that are alike as wholes. Without a copy the exit code is 1.
+the text checked and in the stored one, `of_here` and `of_there` the shares of their words. The
+sketch finds texts that are alike as wholes. Passages of 47 words and more are found in texts of any
+length where the store has the keys of `winnowing` (`esdedup index … --set
+methods=sketch,winnowing`, or later `esdedup backfill --only winnowing`), passages of 4 sentences
+and more where it has those of `lengths`. Without a copy the exit code is 1.
 
-`--watch` needs no windows in the store: the protected texts are indexed in memory, by windows of 4
-sentences. Protected are the texts of FILE (a file or a folder), the articles of the store listed
-in `--ids`, and those with a `--where` field, which are looked for in the whole store once; a newly
+`--watch` needs no such keys in the store: the protected texts are indexed in memory, by
+fingerprints that find any 20 of their words in a row. Protected are the texts of FILE (a file or a
+folder), the articles of the store listed in `--ids`, and those with a `--where` field, which are
+looked for in the whole store once; a newly
 indexed article (or an older one that was edited, or got another place) that contains at least
 `--least` of the words of one becomes a line: `to` names the poster and the author, `article` and
 `protected` the two, `passages` the places in both. Names are taken from the first of `--poster`

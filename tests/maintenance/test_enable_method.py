@@ -218,7 +218,7 @@ def test_other_settings_half_way_are_refused(url: str) -> None:
     with switching(url) as job:
         next(job.run())
     other = replace(ADDED, window_sentences=6)
-    with pytest.raises(SettingsError, match="window_sentences is 8 there and 6 here"):
+    with pytest.raises(SettingsError, match="window_sentences is 4 there and 6 here"):
         switch_on(url, other)
     with pytest.raises(StoreError, match="'lengths' is being switched on here"):
         switch_on(url, replace(BEFORE, methods=("sketch", "imatch")), "imatch")

@@ -92,7 +92,7 @@ def test_stored_and_asked_windows_are_the_naive_ones(
             dict.fromkeys(asked)
         )
         assert set(lengths.query_keys(signed.query_seed["lengths"], settings)) == set(
-            lengths.all_windows(written(counts), settings)
+            lengths.all_keys(Document("a", text=written(counts)), settings)
         )
 
 

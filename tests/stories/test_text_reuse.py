@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -126,9 +127,11 @@ def test_a_13000_word_page_around_a_176_word_article() -> None:
     assert copy.shared.of_there == pytest.approx(176 / 13_000)
 
 
-def test_a_page_of_more_windows_than_one_request_takes() -> None:
+@pytest.mark.parametrize("methods", ["sketch,lengths", "sketch,winnowing"])
+def test_a_page_of_more_keys_than_one_request_takes(methods: str) -> None:
+    settings = Settings.load(environment={}, flags={"methods": methods})
     book = " ".join([*sentences(8, 40_000), ARTICLE])
-    with archive(Document(id="article", text=ARTICLE)) as d:
+    with archive(Document(id="article", text=ARTICLE), settings=settings) as d:
         assert [c.document.id for c in checked(Document(id="b", text=book), d).copies] == [
             "article"
         ]
@@ -141,6 +144,21 @@ def test_jumping_windows_are_asked_for_one_by_one(flags: dict[str, int]) -> None
         page = " ".join([*_before[:shift], PAGE])
         with archive(Document(id="page", text=page), settings=settings) as d:
             assert checked(Document(id="a", text=ARTICLE), d).copies, shift
+
+
+@pytest.mark.parametrize("methods", ["sketch,lengths", "sketch,winnowing"])
+def test_eight_sentences_copied_from_one_article_into_another(methods: str) -> None:
+    """30 pairs of articles of 40 sentences, as the store has one and `copies` is asked for the
+    other."""
+    settings = Settings.load(environment={}, flags={"methods": methods})
+    found = 0
+    for seed in range(30):
+        passage = sentences(seed, 2_000)[:8]
+        old = [*sentences(100 + seed, 2_000)[:16], *passage, *sentences(200 + seed, 2_000)[:16]]
+        new = [*sentences(300 + seed, 2_000)[:16], *passage, *sentences(400 + seed, 2_000)[:16]]
+        with archive(Document("old", text=" ".join(old)), settings=settings) as d:
+            found += len(checked(Document("new", text=" ".join(new)), d).copies)
+    assert found == 30
 
 
 def test_copies_of_what_was_found_are_found() -> None:
@@ -241,7 +259,7 @@ def test_nothing_copied(store: str, tmp_path: Path) -> None:
     file.write_text("All my own. Every word.")
     result = run("copies", str(file), "--store", store)
     assert result.exit_code == 1
-    assert "has 2 sentences, fewer than 12: no windows" in result.stderr
+    assert "has 2 sentences, fewer than 4: no windows" in result.stderr
 
 
 def test_links_on_the_command_line(store: str) -> None:
@@ -254,9 +272,11 @@ def test_links_on_the_command_line(store: str) -> None:
 
 @pytest.mark.servers
 @pytest.mark.parametrize("product", ["elasticsearch", "opensearch"])
-@pytest.mark.parametrize("flags", [{}, {"window_step": 3, "min_windows": 2}])
+@pytest.mark.parametrize(
+    "flags", [{}, {"window_step": 3, "min_windows": 2}, {"methods": "sketch,winnowing"}]
+)
 def test_on_real_servers(
-    product: str, flags: dict[str, int], request: pytest.FixtureRequest, tmp_path: Path
+    product: str, flags: dict[str, Any], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     server: Server = request.getfixturevalue(f"{product}_server")
     index = new_index()
@@ -284,4 +304,4 @@ def test_a_store_without_windows_says_so(tmp_path: Path) -> None:
         deduplicator.add(Document(id="article", text=ARTICLE))
     result = run("links", "--store", url)
     assert result.exit_code == 1
-    assert "no windows of sentence lengths" in result.stderr
+    assert "no keys of passages" in result.stderr
