@@ -224,7 +224,7 @@ def test_other_settings_half_way_are_refused(url: str) -> None:
         switch_on(url, replace(BEFORE, methods=("sketch", "imatch")), "imatch")
     switch_on(url, other, restart=True)
     assert keys(records_of(url, documents)) == keys(judged(documents, other))
-    with pytest.raises(SettingsMismatch, match="window_sentences is 6 there and 8 here"):
+    with pytest.raises(SettingsMismatch, match="window_sentences is 6 there and 4 here"):
         switch_on(url, ADDED)
 
 
