@@ -56,6 +56,16 @@ def test_the_parameters_of_the_paper() -> None:
     assert not CHANG_WANG.number_check
 
 
+def test_the_preset_cuts_at_commas_and_semicolons_as_table_6_implies() -> None:
+    preset = Settings.load(preset="chang-wang", environment={})
+    assert preset.clause_marks == ",;"
+    text = "One two three, four five; six. Seven eight! " * 6
+    (clauses,) = lengths.sign(Batch([Document("a", text=text)], preset), preset)
+    assert clauses.lengths.tolist() == [3, 2, 1, 2] * 6
+    (sentences,) = lengths.sign(Batch([Document("a", text=text)], CHANG_WANG), CHANG_WANG)
+    assert sentences.lengths.tolist() == [6, 2] * 6
+
+
 def test_the_example_of_section_3_2() -> None:
     settings = replace(CHANG_WANG, window_sentences=4, window_step=2, min_windows=1)
     one, other = np.arange(10), np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -142,6 +143,21 @@ def test_paper_001_more_than_3_and_fewer_than_8_bits() -> None:
         assert distances
         assert set(distances) <= {4, 5, 6, 7}
         assert found.notes == ()
+
+
+def test_by_simhash_on_a_store_of_the_default_methods() -> None:
+    with Deduplicator.open("sqlite://:memory:", Settings(simhash_field="v")) as news:
+        words = FERRY.split()
+        for n in range(40):
+            features = {f"w{i}": 1 for i in range(60)} | {f"x{n}.{i}": 1 for i in range(n)}
+            dice = random.Random(n)
+            text = " ".join(dice.sample(words, len(words)))
+            news.add(Document(id=f"a{n}", text=text, extra={"v": features}))
+        news.store.settings = replace(news.settings, similar_by="simhash")
+        found = similar_to_record(news.store.documents.get(["a0"])["a0"], news.store, size=100)
+    assert found.found
+    assert {one.distance for one in found.found} <= {4, 5, 6, 7}
+    assert any("8x8" in note for note in found.notes)
 
 
 def naive_scores(record: Record, store: Store) -> dict[str, float]:

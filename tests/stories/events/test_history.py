@@ -268,6 +268,18 @@ def test_similar_and_story_by_command(desk: str, tmp_path: Path) -> None:
     assert code == 1
 
 
+def test_articles_similar_by_simhash_count_on_a_store_of_the_default_methods() -> None:
+    """As in paper 001; features of the caller's own put the articles 4 to 7 bits apart."""
+    counted = Settings(simhash_field="v", event_count="items", event_items=1, event_sources=0)
+    with Deduplicator.open("sqlite://:memory:", counted) as news:
+        for n in range(40):
+            features = {f"w{i}": 1 for i in range(60)} | {f"x{n}.{i}": 1 for i in range(n)}
+            text = topical_text("garden", n)
+            news.add(Document(id=f"a{n}", text=text, lang="en", extra={"v": features}))
+        found = find_events(news.store)
+    assert found[0].articles > 2
+
+
 def test_explain_as_a_page(desk: str, tmp_path: Path) -> None:
     page = tmp_path / "why.html"
     code, _ = run("explain", "copy", "--store", desk, "--html", str(page))
