@@ -7,7 +7,9 @@ or not at all. Indexing the same input again changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, Self
 
@@ -87,7 +89,7 @@ class Deduplicator:
 
         For more than a few use `check_many`, which looks up many documents at once.
         """
-        (decision,) = self.check_signed(prepare([document], self.settings))
+        (decision,) = self.check_signed(prepare([document], _checking_settings(self.settings)))
         return decision
 
     def check_many(
@@ -97,7 +99,7 @@ class Deduplicator:
 
         `workers` is that of `add_many`.
         """
-        for batch in self._sign_batches(documents, workers):
+        for batch in self._sign_batches(documents, workers, _checking_settings(self.settings)):
             yield from self.check_signed(batch)
 
     def check_signed(self, items: Sequence[Signed | Failure]) -> list[Decision]:
@@ -185,7 +187,7 @@ class Deduplicator:
         self, documents: Iterable[Document | Failure], *, workers: int = 0
     ) -> Iterator[list[Outcome]]:
         """Like `add_many`; yields each batch as a list once it is written."""
-        prepared = self._sign_batches(documents, workers)
+        prepared = self._sign_batches(documents, workers, self.settings)
         consistency = self.store.concurrency.consistency
         if consistency.read_your_writes or self.settings.batch < SMALLEST_BATCH:
             yield from map(self.writer.write, prepared)
@@ -243,16 +245,23 @@ class Deduplicator:
     # --- one batch ---------------------------------------------------------------------------
 
     def _sign_batches(
-        self, documents: Iterable[Document | Failure], workers: int
+        self, documents: Iterable[Document | Failure], workers: int, settings: Settings
     ) -> Iterator[list[Signed | Failure]]:
         from esdedup.ingest.workers import Workers, growing_sizes
 
-        check_settings(self.settings)
-        with Workers(workers, prepare_in_worker, self.settings, attach_document) as pool:
-            whole = self.settings.batch
+        check_settings(settings)
+        with Workers(workers, prepare_in_worker, settings, attach_document) as pool:
+            whole = settings.batch
             chunks = pool.map(documents, whole, first=_FIRST_BATCH)
             ready = (item for chunk in chunks for item in chunk)
             for size in growing_sizes(_FIRST_BATCH, whole):
                 if not (batch := list(islice(ready, size))):
                     return
                 yield batch
+
+
+@lru_cache(maxsize=16)
+def _checking_settings(settings: Settings) -> Settings:
+    """Those of documents that are not stored: only keys that find or verify candidates are made."""
+    used = {*settings.candidate_methods, settings.verified_by}
+    return replace(settings, methods=tuple(m for m in settings.methods if m in used))

@@ -351,3 +351,16 @@ def test_a_sweep_mends_what_a_killed_run_left(deduplicator: Deduplicator) -> Non
     assert deduplicator.sweep(datetime.now(UTC) + timedelta(minutes=1)) == {}
     assert {i: d.group for i, d in deduplicator.sweep(began).items()} == {"b": "a"}
     assert deduplicator.sweep(began) == {}
+
+
+def test_a_check_makes_only_keys_that_find_or_verify(
+    deduplicator: Deduplicator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deduplicator.add(article("a", FLOOD))
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("simhash finds no candidates without a window")
+
+    monkeypatch.setattr("esdedup.methods.simhash.sign", refuse)
+    assert deduplicator.check(article("b", FLOOD, 1)).group == "a"
+    assert [d.group for d in deduplicator.check_many([article("c", FLOOD, 2)])] == ["a"]
