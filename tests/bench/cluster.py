@@ -2,7 +2,8 @@
 
 `python -m tests.bench cluster` runs at 100,000 documents of 400 words; ESDEDUP_BENCH_DOCUMENTS and
 ESDEDUP_BENCH_WORDS set other numbers, ESDEDUP_BENCH_LARGE=1 adds the comparison with ten times as
-many, ESDEDUP_BENCH_PRODUCTS=opensearch takes one product only.
+many, ESDEDUP_BENCH_PRODUCTS=opensearch takes one product only, ESDEDUP_BENCH_PARTS=checking,size
+some of the parts: indexing, checking, size, methods.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ FEW = 10_000  # articles of the index with several methods
 ASKED = 500
 SIZED = 5_000  # articles whose bytes on disk are compared
 WORDS = int(os.environ.get("ESDEDUP_BENCH_WORDS", "400"))
+PARTS = os.environ.get("ESDEDUP_BENCH_PARTS", "indexing,checking,size,methods").split(",")
 
 
 def run() -> None:
@@ -58,8 +60,14 @@ def run() -> None:
     print(f"servers on Java {java.home.name} ({kind})", flush=True)
     for product in products_wanted():
         with start(product, heap="2g", as_installed=True) as server:
-            _indexing(product, server.url)
-            _requests(product, server.url)
+            if "indexing" in PARTS:
+                _indexing(product, server.url)
+            if "checking" in PARTS:
+                _requests(product, server.url)
+            if "size" in PARTS:
+                _bytes(product, server.url)
+            if "methods" in PARTS:
+                _many_methods(server.url)
 
 
 # --- indexing ----------------------------------------------------------------------------------
@@ -167,8 +175,6 @@ def _requests(product: Product, url: str) -> None:
     probes = _fill(store, newsroom, DOCUMENTS, settings, groups)
     at_first = _candidates_against_term(store, probes, settings)
     _peers(store, probes, groups)
-    _bytes(store, newsroom)
-    _many_methods(url)
     if os.environ.get("ESDEDUP_BENCH_LARGE"):
         headline(f"{product}: the same among {10 * DOCUMENTS:,}")
         _fill_with_signatures(store, 9 * DOCUMENTS)
@@ -439,20 +445,33 @@ def _min_hash(
     _recall(store, index, "min_hash", of_copies, groups)
 
 
-def _bytes(store: ClusterStore, newsroom: Newsroom) -> None:
-    """What our fields add, both indices merged to one segment."""
-    url, count = store.target.hosts[0], SIZED
-    documents = list(newsroom.articles(count, prefix="size"))
-    with Deduplicator.open(f"{url}/size-with", store.settings) as deduplicator:
-        deduplicator.write([s for s in prepare(documents, store.settings) if isinstance(s, Signed)])
+def _bytes(product: Product, url: str) -> None:
+    """What our fields add, all indices merged to one segment."""
+    headline(f"{product}: our fields on disk, {SIZED:,} articles of {WORDS} words")
+    documents = list(Newsroom(words=WORDS).articles(SIZED))
     _fill_plain_index(url, "size-without", documents)
-    sizes = []
-    for index in ("size-with", "size-without"):
-        store.connection.send("POST", path_of(index, "_forcemerge"), params={"max_num_segments": 1})
-        store.connection.send("POST", path_of(index, "_refresh"))
-        sizes.append(_segment_bytes(store.connection, index) / count)
-        _drop(url, index)
-    line(f"our fields on disk, {WORDS}-word articles", f"{sizes[0] - sizes[1]:,.0f} bytes/article")
+    plain = _merged_bytes(url, "size-without")
+    default = Settings.load(environment={})
+    for what, methods in {
+        "sketch": ("sketch",),
+        "default": default.methods,
+        "default and winnowing": (*default.methods, "winnowing"),
+    }.items():
+        settings = replace(default, methods=methods)
+        with Deduplicator.open(f"{url}/size-with", settings) as deduplicator:
+            deduplicator.write(prepare(documents, settings))
+        added = (_merged_bytes(url, "size-with") - plain) / SIZED
+        line(what, f"{added:,.0f} bytes/article")
+
+
+def _merged_bytes(url: str, index: str) -> int:
+    """The bytes of an index, which is dropped then."""
+    with closing(connect(Target.parse(f"{url}/{index}", {}))) as connection:
+        connection.send("POST", path_of(index, "_forcemerge"), params={"max_num_segments": 1})
+        connection.send("POST", path_of(index, "_refresh"))
+        size = _segment_bytes(connection, index)
+    _drop(url, index)
+    return size
 
 
 def _segment_bytes(connection: Connection, index: str) -> int:
