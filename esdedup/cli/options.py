@@ -51,9 +51,12 @@ FieldNames = Annotated[
 ]
 # Options of the commands that read labelled sets.
 SetSource = Annotated[
-    Literal["html", "text"] | None,
+    Literal["html", "text", "visible"] | None,
     typer.Option(
-        "--from", metavar="html|text", help="What to read; default: html if the set has it."
+        "--from",
+        metavar="html|text|visible",
+        help="What to read: the articles of its pages (default if it has pages), its texts, or all "
+        "visible text of its pages.",
     ),
 ]
 Arrivals = Literal["original-first", "depth-first", "random", "time"]

@@ -214,6 +214,8 @@ def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:
         more = len(evidence.numbers) - numbers
         return shown + (f"; {more} more" if more > 0 else "")
     keys = ", ".join(f"{n} {method} keys" for method, n in evidence.found_by.items())
+    if evidence.reason == "boilerplate":
+        return f"boilerplate: {evidence.of_new:.0%} of the text, which its headline is not about"
     if evidence.reason == "extended":
         return f"extended: holds {evidence.of_old:.0%} of the old text"
     return keys or evidence.reason

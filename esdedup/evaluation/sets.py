@@ -33,7 +33,7 @@ from esdedup.evaluation.cache import Progress, extract_pages
 from esdedup.model import Document, Failure, parse_time
 from esdedup.settings import Settings
 
-Source = Literal["html", "text"]
+Source = Literal["html", "text", "visible"]
 Kind = Literal["any", "clusters", "pairs", "none"]
 
 _ID = ("id", "doc_id", "docid", "document", "doc", "file", "path")
@@ -89,7 +89,8 @@ def load(
     labels: Kind = "any",
     progress: Progress = lambda done, total: None,
 ) -> GoldSet:
-    """Read a labelled set: HTML if it has any, unless `source` is `text`."""
+    """Read a labelled set: HTML if it has any, unless `source` is `text`. With `visible` the text
+    of a page is all that it shows."""
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder")
     cluster, originals = _read_clusters(folder / "clusters.csv", labels)
@@ -254,8 +255,12 @@ def _read_items(
     archive = next(
         (f for n in ("html.tar.gz", "html.tgz", "html.tar") if (f := folder / n).is_file()), None
     )
-    if source == "html" and archive is None:
+    if source in ("html", "visible") and archive is None:
         raise InputError(f"{folder}: no html.tar.gz; --from text reads docs.jsonl")
+    if archive is not None and source == "visible":
+        from esdedup.evaluation.visible import read_visible
+
+        return {page.id: read_visible(page) for page in _read_pages(archive)}
     if archive is not None and source != "text":
         return extract_pages(_read_pages(archive), settings, progress)
     return _read_texts(folder)

@@ -16,6 +16,7 @@ from threading import Lock
 import numpy as np
 
 from esdedup.features.numbers import NumberContext, extract_facts
+from esdedup.matching.prose import find_prose
 from esdedup.methods import exact
 from esdedup.model import Document, Hashes32
 from esdedup.settings import Settings
@@ -30,8 +31,8 @@ _MOST_UNITS = 64 * 1024 * 1024
 class Content:
     """What verification reads of one document.
 
-    `shingles` are 32-bit hashes in text order, as far as they are compared. `words` counts all
-    words of the signed text.
+    `shingles` are 32-bit hashes in text order, as far as they are compared. `words` counts the
+    words of the signed text, without those of menus and lists where these are not compared.
     """
 
     text: str
@@ -106,6 +107,7 @@ def _keys(documents: Sequence[Document], settings: Settings) -> list[_Key]:
         settings.compared_part,
         settings.short_text,
         settings.max_shingles,
+        settings.compared_text,
         settings.leave_out_boilerplate,
         settings.words_version,
         settings.boilerplate_share,
@@ -121,15 +123,20 @@ def _units(content: Content) -> int:
 def compute_contents(batch: Batch, digests: Sequence[str]) -> Iterator[Content]:
     """`digests` are those of `exact.sign`."""
     settings = batch.settings
+    is_whole = settings.compared_text == "all"
+    prose = [None] * len(batch.documents) if is_whole else find_prose(batch)
     for i, document in enumerate(batch.documents):
         start, end = batch.ranges[i]
-        words = batch.tokens.count(i)
-        compared = count_compared(end - start, words, settings)
+        words, shingles = batch.tokens.count(i), batch.compared_hashes[start:end]
+        if (is_prose := prose[i]) is not None:
+            shingles = shingles[is_prose]
+            words -= len(is_prose) - len(shingles)
+        compared = count_compared(len(shingles), words, settings)
         yield Content(
             text=batch.texts[i],
             given_lang=document.lang,
             words=words,
-            shingles=batch.compared_hashes[start : start + compared].copy(),
+            shingles=shingles[:compared].copy(),
             digest=digests[i],
         )
 

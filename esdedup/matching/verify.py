@@ -6,12 +6,14 @@ Pure functions: nothing here knows where a document came from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from esdedup.features.numbers import NumberChange, compare_facts
+from esdedup.matching.boilerplate import share_only_boilerplate
 from esdedup.matching.content import Content, read_contents
 from esdedup.matching.other_event import find_other_event
 from esdedup.methods import method
@@ -54,7 +56,14 @@ def verify(
     if settings.verified_by != "overlap":
         return _verify_by_method(other, old.signature, new.signature, settings, found_by or {})
     before, after = contents or read_contents([old.document, new.document], settings)
-    return verify_contents(other, before, after, settings, found_by)
+    evidence = verify_contents(other, before, after, settings, found_by)
+    if (
+        settings.ignore_boilerplate
+        and evidence.verdict != "different"
+        and share_only_boilerplate(old.document, new.document, settings)
+    ):
+        return replace(evidence, verdict="different", reason="boilerplate", numbers=())
+    return evidence
 
 
 def verify_contents(

@@ -188,8 +188,8 @@ class Evidence(Result):
     `other` is the earlier one; `found_by` has the shared keys of each method. `overlap` is the
     value of `measure`; `of_new` and `of_old` are the shares of each text that the other one has.
     `reason` of an update is `numbers` or `names` if these changed, or `extended`; that of different
-    articles is `overlap`, or `other event` if they share their words. `numbers` lists what changed,
-    names included.
+    articles is `overlap`, or if they share their words `other event` or `boilerplate` (what they
+    share is on many pages of their source). `numbers` lists what changed, names included.
     """
 
     other: str

@@ -16,6 +16,8 @@ _NRC_GPHIN: dict[str, Any] = {
     "permutations": 20,
     "max_collisions_by_chance": 2,
     "compared_part": 1.0,
+    "compared_text": "all",
+    "ignore_boilerplate": False,
     "measure": "dice",
     "min_overlap": 0.2,
     "verified_candidates": 1,

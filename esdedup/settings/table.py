@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 Measure = Literal["containment", "dice", "jaccard"]
+ComparedText = Literal["prose", "all"]
 SignedText = Literal["title+body", "body"]
 Fingerprint = Literal["mixed", "poly31"]
 PhraseWeight = Literal["uniform", "identity", "log", "sqrt", "square", "fourth", "antecedent"]
@@ -141,6 +142,18 @@ class SettingsTable:
         "At most this many shingles of a text are compared, so that one giant text cannot fill "
         "the memory.",
         Value(20_000, "shingles", low=1),
+    )
+    compared_text: ComparedText = setting(
+        "What verification compares: `prose`, the stretches of a text with at least a quarter of "
+        "stop words, without menus and lists (in Catalan, Danish, Dutch, English, French, German, "
+        "Italian, Portuguese and Spanish; elsewhere all), or `all` of it.",
+        Value("prose", source="paper 002, section 4.4"),
+    )
+    ignore_boilerplate: bool = setting(
+        "Whether two articles of one source are different where their headlines differ and neither "
+        "headline's own words are in the passages that both share: forms, appeals, rules for "
+        "comments, teasers, a standing background.",
+        Value(True),
     )
     measure: Measure = setting(
         "Overlap measure: `dice` 2|A∩B|/(|A|+|B|), `jaccard` |A∩B|/|A∪B|, `containment` "

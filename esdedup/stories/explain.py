@@ -182,7 +182,10 @@ def _describe_reason(old: Record, new: Record, evidence: Evidence, settings: Set
     overlap = f"{evidence.measure} {evidence.overlap:.3f}"
     limit = evidence.thresholds["min_overlap"]
     if evidence.verdict == "different":
-        return f"{overlap} is not above min_overlap {limit:g}"
+        why = f"is not above min_overlap {limit:g}"
+        if evidence.reason == "boilerplate":
+            why = "is of passages that neither headline is about: boilerplate"
+        return f"{overlap} {why}"
     above = f"{overlap} is above min_overlap {limit:g}"
     if limit < settings.min_overlap:
         above += " (less lead_bonus, since they begin alike)"

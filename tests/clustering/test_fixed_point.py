@@ -41,6 +41,7 @@ def story_variants(days: st.SearchStrategy[int | None]) -> st.SearchStrategy[Sto
         dead=st.sampled_from([12, 12, 17, 23]),
         added=st.sampled_from([0, 0, 0, 2, 9]),
         day=days,
+        headline=st.sampled_from([None, None, 0, 1]),
     )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from esdedup.errors import InputError
 from esdedup.evaluation.sets import GoldSet, load
+from esdedup.model import Document
 from esdedup.settings import Settings
 
 
@@ -125,3 +128,19 @@ def test_dates_that_cannot_be_read_are_no_dates(tmp_path: Path) -> None:
     made(tmp_path, "a", clusters="id,cluster\na,x\n")
     (tmp_path / "docs.jsonl").write_text('{"id": "a", "text": "t", "published": "soon"}\n')
     assert read(tmp_path).items["a"].id == "a"
+
+
+def test_visible_text_has_menus_and_no_scripts(tmp_path: Path) -> None:
+    page = (
+        b"<html><head><title>Ferry \n cancelled</title><style>p {}</style></head><body>"
+        b"<!-- a note --><ul><li>Home</li><li>Sports</li></ul><p>The <b>ferry</b> is late.</p>"
+        b"<script>var hidden;</script></body></html>"
+    )
+    with tarfile.open(tmp_path / "html.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("a.html")
+        member.size = len(page)
+        archive.addfile(member, BytesIO(page))
+    (tmp_path / "clusters.csv").write_text("id,cluster,is_original\na,A,1\n")
+    item = load(tmp_path, Settings(), source="visible").items["a"]
+    assert isinstance(item, Document)
+    assert (item.title, item.text) == ("Ferry cancelled", "Home Sports The ferry is late.")

@@ -181,6 +181,7 @@ def _articles(seed: int, chance: random.Random) -> Iterator[Document]:
 
     Of each story at most as many as a document is compared with (`verified_candidates`, 8).
     """
+    headlines = random.Random(f"headlines {seed}")
     for story in range(chance.randrange(1, 4)):
         for number in range(chance.randrange(2, 9)):
             first, last = sorted(chance.sample(range(len(_WHOLE) + 1), 2))
@@ -190,6 +191,7 @@ def _articles(seed: int, chance: random.Random) -> Iterator[Document]:
                 dead=chance.choice([12, 12, 12, 17]),
                 added=chance.choice([0, 0, 0, 9]),
                 day=chance.choice([0, 1, 2, 3, None]),
+                headline=headlines.choice([None, None, None, 0, 1]),
             )
             yield article.document(f"d{story}{number}")
 

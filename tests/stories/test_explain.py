@@ -151,7 +151,7 @@ def records(settings: Settings, *texts: str) -> list[Record]:
     [
         (BODY.replace("Investigators", "Detectives"), "duplicate: containment"),
         (BODY.replace("12 people", "17 people"), "update: containment"),
-        (BODY + " " + " ".join(f"word{i}" for i in range(100)), "times as long"),
+        (BODY + " " + " ".join(f"and the word{i} of" for i in range(40)), "times as long"),
         ("Something else happened " + " ".join(f"w{i}" for i in range(80)), "not compared: 0"),
     ],
 )

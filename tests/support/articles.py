@@ -68,6 +68,7 @@ class StoryVariant:
     """One version of an invented story: its sentences, the count it reports, what it adds.
 
     Leaving out different sentences makes similarity intransitive, as it is among real articles.
+    With a `headline` it is the page of a source about something else: the story is boilerplate.
     """
 
     story: int
@@ -75,9 +76,14 @@ class StoryVariant:
     dead: int = 12
     added: int = 0
     day: int | None = None
+    headline: int | None = None
 
     def document(self, id_: str, **fields: Any) -> Document:
         body = [story_sentence(self.story, i) for i in self.sentences]
+        if self.headline is not None:
+            title = story_sentence("headline", self.headline)
+            fields = {"source": "example.org", "title": title, **fields}
+            body.insert(0, " ".join(reversed(title.rstrip(".").split())) + ".")
         body.insert(
             1, f"Officials in {story_sentence(self.story)} said {self.dead} people were killed."
         )
