@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Literal, Self
 
@@ -250,7 +250,8 @@ class Deduplicator:
         from esdedup.ingest.workers import Workers, growing_sizes
 
         check_settings(settings)
-        with Workers(workers, prepare_in_worker, settings, attach_document) as pool:
+        join = partial(attach_document, settings)
+        with Workers(workers, prepare_in_worker, settings, join) as pool:
             whole = settings.batch
             chunks = pool.map(documents, whole, first=_FIRST_BATCH)
             ready = (item for chunk in chunks for item in chunk)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 from esdedup.clustering.deduplicator import Deduplicator
@@ -75,7 +76,8 @@ class TenantSession:
         self._names = FieldMap(told)
         self._record_names(told)
         self._count = max(1, workers)
-        self._workers = Workers(self._count, prepare_in_worker, self.settings, attach_document)
+        join = partial(attach_document, self.settings)
+        self._workers = Workers(self._count, prepare_in_worker, self.settings, join)
         self._signing, self._deciding = threading.Lock(), threading.Lock()
         self._state = threading.Condition()
         self._under_way = 0

@@ -9,7 +9,12 @@ from esdedup.errors import ExtractionError
 from esdedup.features.agencies import find_agency
 from esdedup.ingest.error_pages import find_error_page
 from esdedup.ingest.failures import document_failure, map_documents
-from esdedup.matching.content import cache_signed
+from esdedup.matching.content import (
+    Content,
+    cache_contents,
+    compute_contents,
+    restore_content,
+)
 from esdedup.methods import exact, method
 from esdedup.model import Document, Failure, Signature
 from esdedup.settings import Settings
@@ -41,42 +46,91 @@ def check_settings(settings: Settings) -> None:
 
 def prepare(documents: Sequence[Document], settings: Settings) -> list[Signed | Failure]:
     """Extract the text of pages, then sign. Error pages and texts without words are failures."""
-    read = [_refuse_error_page(read_page(document, settings), settings) for document in documents]
-    return map_documents(read, lambda texts: map(_refuse_empty, sign_many(texts, settings)))
+    items = _prepare(documents, settings)
+    _cache_contents([item for item in items if isinstance(item, _Read)], settings)
+    return [item.signed if isinstance(item, _Read) else item for item in items]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerResult:
+    """What a worker process sends back: the signature, of a page with the extracted document, and
+    what verification reads. Reading it again in the parent process took 50 us an article with 30 %
+    copies, sending it takes 10."""
+
+    signed: Signature | Signed
+    digest: str
+    shingles: bytes
 
 
 def prepare_in_worker(
     documents: Sequence[Document], settings: Settings
-) -> list[Signature | Signed | Failure]:
+) -> list[WorkerResult | Failure]:
     """Like `prepare`, for worker processes. Returns only the signature for plain-text input; the
     parent process re-attaches the document (`attach_document`)."""
     return [
-        item.signature if isinstance(item, Signed) and item.document is document else item
-        for document, item in zip(documents, prepare(documents, settings), strict=True)
+        item
+        if isinstance(item, Failure)
+        else WorkerResult(
+            item.signed.signature if item.signed.document is document else item.signed,
+            item.content.digest,
+            item.content.shingles.tobytes(),
+        )
+        for document, item in zip(documents, _prepare(documents, settings), strict=True)
     ]
 
 
-def attach_document(document: Document, result: Signature | Signed | Failure) -> Signed | Failure:
-    return Signed(document, result) if isinstance(result, Signature) else result
+def attach_document(
+    settings: Settings, document: Document, result: WorkerResult
+) -> Signed | Failure:
+    """The signed document of a worker's result. Its content is cached, as by `prepare`."""
+    signed = result.signed
+    if isinstance(signed, Signature):
+        signed = Signed(document, signed)
+    content = restore_content(
+        signed.document, signed.signature.words, result.shingles, result.digest, settings
+    )
+    cache_contents([signed.document], [content], settings)
+    return signed
 
 
 def sign_many(documents: Sequence[Document], settings: Settings) -> list[Signed]:
+    read = _sign(documents, settings)
+    _cache_contents(read, settings)
+    return [one.signed for one in read]
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    signed: Signed
+    content: Content
+
+
+def _cache_contents(read: Sequence[_Read], settings: Settings) -> None:
+    documents = [one.signed.document for one in read]
+    cache_contents(documents, [one.content for one in read], settings)
+
+
+def _prepare(documents: Sequence[Document], settings: Settings) -> list[_Read | Failure]:
+    read = [_refuse_error_page(read_page(document, settings), settings) for document in documents]
+    return map_documents(read, lambda texts: map(_refuse_empty, _sign(texts, settings)))
+
+
+def _sign(documents: Sequence[Document], settings: Settings) -> list[_Read]:
     """Words are hashed once for the batch and shared by all methods."""
     if not documents:
         return []
     batch = Batch(documents, settings)
     digests = exact.sign(batch, settings)
     keys, seeds = _keys_by_method(batch, digests, settings)
-    cache_signed(batch, digests)
     format_ = settings.fingerprint_of_format()
-    signed = []
-    for i, document in enumerate(documents):
-        digest, words = exact.digest(digests[i], settings), batch.tokens.count(i)
+    read = []
+    for i, content in enumerate(compute_contents(batch, digests)):
+        document, digest = documents[i], exact.digest(digests[i], settings)
         mark = find_agency(document)
         agency = mark.agency if mark is not None else ""
-        signature = Signature(format_, keys[i], digest, words, seeds[i], agency)
-        signed.append(Signed(document, signature))
-    return signed
+        signature = Signature(format_, keys[i], digest, content.words, seeds[i], agency)
+        read.append(_Read(Signed(document, signature), content))
+    return read
 
 
 def _keys_by_method(
@@ -122,10 +176,10 @@ def _refuse_error_page(item: Document | Failure, settings: Settings) -> Document
     return document_failure(item, reason)
 
 
-def _refuse_empty(signed: Signed) -> Signed | Failure:
-    if signed.signature.words:
-        return signed
+def _refuse_empty(read: _Read) -> _Read | Failure:
+    if read.content.words:
+        return read
     return document_failure(
-        replace(signed.document, html=None),
+        replace(read.signed.document, html=None),
         "there are no words in its title and text; check the field names (--field text=NAME)",
     )

@@ -42,9 +42,9 @@ _Results = list[Any]
 # each page alone costs half a millisecond.
 TEXT_CHUNK = 256
 PAGE_CHUNK = 8
-# The first chunks of texts are processed here while the workers start, which takes a third of a
-# second: the fork server imports its packages.
-_WHILE_STARTING = 2
+# The first chunks of texts need no workers. The following ones are processed here as well until a
+# worker is ready, which takes about a second: the fork server loads packages and tables.
+_WITHOUT_WORKERS = 2
 # A chunk is closed early at this size, to bound the memory of what is under way.
 _CHUNK_BYTES = 8 * 1024 * 1024
 # Exit code of a worker that ran out of memory; any number the system does not use itself.
@@ -135,6 +135,7 @@ class Workers(Generic[R]):
         self._pool: Any = None
         self._has_pages = False  # what workers load at their start
         self._breaks = 0
+        self._first_job: Future[_Results] | None = None  # of no documents
 
     def __enter__(self) -> Self:
         return self
@@ -164,7 +165,9 @@ class Workers(Generic[R]):
         ahead = self._count if chunk >= PAGE_CHUNK else 0
         try:
             for number, part in enumerate(_chunks(items, growing_sizes(first or chunk, chunk))):
-                is_early = first is not None and number < _WHILE_STARTING
+                is_early = first is not None and (
+                    number < _WITHOUT_WORKERS or self._are_workers_starting(part)
+                )
                 self._begin(part, is_early=is_early)
                 under_way.append(part)
                 while under_way and self._is_due(under_way, ahead):
@@ -175,6 +178,14 @@ class Workers(Generic[R]):
             for part in under_way:
                 for future in part.futures:
                     future.cancel()
+
+    def _are_workers_starting(self, part: _Chunk) -> bool:
+        """Whether no worker is ready yet. The first call starts them; pages do that themselves."""
+        if part.has_pages or self._count < 2:
+            return False
+        if self._first_job is None:
+            self._first_job = self._schedule([])
+        return not self._first_job.done()
 
     def _begin(self, part: _Chunk, *, is_early: bool) -> None:
         if not part.documents:
@@ -298,7 +309,9 @@ def _start_pool(count: int, function: Function[R], settings: Settings, pages: bo
     context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
     if context.get_start_method() == "forkserver":
         heavy = ["trafilatura", "trafilatura.metadata", "esdedup.ingest.html"] if pages else []
-        context.set_forkserver_preload([__name__, function.__module__, *heavy])
+        # Preload modules are imported in this order.
+        loaded = [__name__, function.__module__, "esdedup.ingest.warm_up", *heavy]
+        context.set_forkserver_preload(loaded)
         _start_fork_server()
     return ProcessPool(
         max_workers=count,

@@ -7,10 +7,9 @@ contents are cached by their text, so that the original of a large story is read
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from multiprocessing import parent_process
 from threading import Lock
 
 import numpy as np
@@ -20,7 +19,7 @@ from esdedup.matching.prose import find_prose
 from esdedup.methods import exact
 from esdedup.model import Document, Hashes32
 from esdedup.settings import Settings
-from esdedup.text.batch import Batch
+from esdedup.text.batch import Batch, signed_text
 from esdedup.text.tokens import guess_language
 
 # Characters and shingles of all cached contents: some 20,000 articles of 400 words.
@@ -82,11 +81,11 @@ class ContentCache:
             found |= computed
         return [found[key] for key in keys]
 
-    def add(self, batch: Batch, digests: Sequence[str]) -> None:
-        """Cache the contents of texts that were just signed. Worker processes compare nothing."""
-        if parent_process() is None:
-            keys = _keys(batch.documents, batch.settings)
-            self._put(dict(zip(keys, compute_contents(batch, digests), strict=True)))
+    def add(
+        self, documents: Sequence[Document], contents: Iterable[Content], settings: Settings
+    ) -> None:
+        """Cache the contents of texts that were just signed, here or in a worker process."""
+        self._put(dict(zip(_keys(documents, settings), contents, strict=True)))
 
     def _put(self, contents: dict[_Key, Content]) -> None:
         with self._lock:
@@ -141,6 +140,19 @@ def compute_contents(batch: Batch, digests: Sequence[str]) -> Iterator[Content]:
         )
 
 
+def restore_content(
+    document: Document, words: int, shingles: bytes, digest: str, settings: Settings
+) -> Content:
+    """The content of a document from what a worker process computed of it."""
+    return Content(
+        text=signed_text(document, settings),
+        given_lang=document.lang,
+        words=words,
+        shingles=np.frombuffer(shingles, np.uint32),
+        digest=digest,
+    )
+
+
 def count_compared(shingles: int, words: int, settings: Settings) -> int:
     """The first f of the shingles, all of them in a short text, never more than the cap."""
     part = 1.0 if words < settings.short_text else settings.compared_part
@@ -149,7 +161,7 @@ def count_compared(shingles: int, words: int, settings: Settings) -> int:
 
 _cache = ContentCache()
 read_contents = _cache.read
-cache_signed = _cache.add
+cache_contents = _cache.add
 
 
 def content_of(document: Document, settings: Settings) -> Content:

@@ -17,7 +17,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,8 @@ from esdedup.stores.cluster.requests import candidates as candidate_requests
 from esdedup.stores.cluster.requests import mapping as mapping_requests
 from esdedup.stores.cluster.store import ClusterStore
 from tests.bench.articles import Newsroom
-from tests.bench.timing import headline, line, products_wanted
-from tests.servers import Product, start
+from tests.bench.timing import headline, line, processor_seconds, products_wanted
+from tests.servers import Cluster, Product, Server, start
 from tests.servers.distribution import find_java
 
 DOCUMENTS = int(os.environ.get("ESDEDUP_BENCH_DOCUMENTS", "100000"))
@@ -51,6 +51,9 @@ ASKED = 500
 SIZED = 5_000  # articles whose bytes on disk are compared
 WORDS = int(os.environ.get("ESDEDUP_BENCH_WORDS", "400"))
 PARTS = os.environ.get("ESDEDUP_BENCH_PARTS", "indexing,checking,size,methods").split(",")
+_HELPER = "plain bulk by the client's own helper"
+_BARE = "the same encoded and sent as quickly as we can"
+_DETECTED = "full detection, 2 workers"
 
 
 def run() -> None:
@@ -61,7 +64,7 @@ def run() -> None:
     for product in products_wanted():
         with start(product, heap="2g", as_installed=True) as server:
             if "indexing" in PARTS:
-                _indexing(product, server.url)
+                _indexing(product, server)
             if "checking" in PARTS:
                 _requests(product, server.url)
             if "size" in PARTS:
@@ -73,22 +76,59 @@ def run() -> None:
 # --- indexing ----------------------------------------------------------------------------------
 
 
-def _indexing(product: Product, url: str) -> None:
+class Cost(NamedTuple):
+    """Articles a second, and microseconds of processor time of an article."""
+
+    rate: float
+    server: float
+    client: float
+
+
+def _indexing(product: Product, server: Server | Cluster) -> None:
     headline(f"{product}: indexing {INDEXED:,} articles of 400 words")
-    documents = list(Newsroom().articles(INDEXED))
-    of_helper, of_bare = [], []
+    url = server.url
+    costs: dict[str, list[Cost]] = {_HELPER: [], _BARE: [], _DETECTED: []}
     for turn in range(-WARMING, ROUNDS):
         when = "" if turn >= 0 else ", warming up"
-        helper = _bulk_helper(product, url, f"helper{turn}", documents)
-        line(f"plain bulk by the client's own helper{when}", f"{helper:,.0f} articles/s")
-        bare = _bare_bulk(url, f"bare{turn}", documents)
-        line(f"the same encoded and sent as quickly as we can{when}", f"{bare:,.0f} articles/s")
-        rate = _detected(url, f"detected{turn}", documents)
-        line(f"full detection, 2 workers{when}", f"{rate:,.0f} articles/s", rate / helper)
-        of_helper.append(rate / helper)
-        of_bare.append(rate / bare)
-    line("median, of the helper's rate", "", statistics.median(of_helper[WARMING:]), "bar 0.5")
-    line("median, of the quicker one's", "", statistics.median(of_bare[WARMING:]))
+        # Others in every round: texts compared in the round before are still in memory.
+        documents = list(Newsroom(seed=WARMING + turn).articles(INDEXED))
+        ways: dict[str, Callable[[], float]] = {
+            _HELPER: partial(_bulk_helper, product, url, f"helper{turn}", documents),
+            _BARE: partial(_bare_bulk, url, f"bare{turn}", documents),
+            _DETECTED: partial(_detected, url, f"detected{turn}", documents),
+        }
+        for name, way in ways.items():
+            cost = _measure(way, server)
+            costs[name].append(cost)
+            ratio = cost.rate / costs[_HELPER][-1].rate if name == _DETECTED else None
+            line(f"{name}{when}", f"{cost.rate:,.0f} articles/s", ratio)
+    counted = {name: several[WARMING:] for name, several in costs.items()}
+    for peer, of, bar in ((_HELPER, "helper's", "bar 0.65"), (_BARE, "quicker one's", "")):
+        pairs = zip(counted[_DETECTED], counted[peer], strict=True)
+        ratio = statistics.median(ours.rate / theirs.rate for ours, theirs in pairs)
+        line(f"median, of the {of} rate", "", ratio, bar)
+    plain, full = (
+        Cost(*map(statistics.median, zip(*counted[name], strict=True)))
+        for name in (_HELPER, _DETECTED)
+    )
+    for who, theirs, ours, bar in (
+        ("server", plain.server, full.server, "bar 1.6"),
+        ("client", plain.client, full.client, ""),
+        ("both", plain.server + plain.client, full.server + full.client, ""),
+    ):
+        shown = f"{theirs:.0f} and {ours:.0f} us"
+        line(f"processor time of the {who}, helper and detection", shown, ours / theirs, bar)
+
+
+def _measure(way: Callable[[], float], server: Server | Cluster) -> Cost:
+    """The server is a process that this one started."""
+    before = processor_seconds(server.pids), processor_seconds([os.getpid()])
+    rate = way()
+    after = processor_seconds(server.pids), processor_seconds([os.getpid()])
+    of_server, of_all = (
+        (end - begin) / INDEXED * 1e6 for begin, end in zip(before, after, strict=True)
+    )
+    return Cost(rate, of_server, of_all - of_server)
 
 
 def _detected(url: str, index: str, documents: Sequence[Document]) -> float:

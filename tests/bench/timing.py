@@ -70,7 +70,8 @@ def one_core() -> Iterator[None]:
 
 
 def processor_seconds(pids: Iterable[int]) -> float:
-    """Of these processes and all that they started, as Linux counts it."""
+    """Of these processes and all that they started, those that have ended as well, as Linux counts
+    it."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -78,7 +79,7 @@ def processor_seconds(pids: Iterable[int]) -> float:
             # What follows the name, which may have spaces: state, parent, ...
             numbers = stat.read_text().rpartition(")")[2].split()
             pid = int(stat.parent.name)
-            parents[pid], ticks[pid] = int(numbers[1]), int(numbers[11]) + int(numbers[12])
+            parents[pid], ticks[pid] = int(numbers[1]), sum(map(int, numbers[11:15]))
     wanted = set(pids)
     while more := {pid for pid, parent in parents.items() if parent in wanted} - wanted:
         wanted |= more

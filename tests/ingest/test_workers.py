@@ -151,11 +151,21 @@ def test_the_first_texts_are_worked_on_here_while_the_workers_start() -> None:
     with Workers(2, pid, SETTINGS) as workers:
         at_once = list(workers.map(texts(14), 16, first=8))
         assert workers._pool is None, "so few need no workers"
-        lists = list(workers.map(texts(60), 16, first=4))
+        lists = list(workers.map(_until_started(workers, texts(60), 16), 16, first=4))
     assert at_once == [[os.getpid()] * 8, [os.getpid()] * 6]
     assert [len(part) for part in lists] == [4, 4, 8, 8, 16, 16, 4]
     assert {*lists[0], *lists[1]} == {os.getpid()}
-    assert os.getpid() not in {process for part in lists[2:] for process in part}
+    assert os.getpid() not in {process for part in lists[3:] for process in part}
+
+
+def _until_started(
+    workers: Workers[int], documents: list[Document], count: int
+) -> Iterator[Document]:
+    """The documents; after so many a worker is waited for, which the third chunk has started."""
+    yield from documents[:count]
+    assert workers._first_job is not None
+    workers._first_job.result(PATIENCE)
+    yield from documents[count:]
 
 
 def test_a_page_is_worked_on_by_a_worker_from_the_first_on() -> None:

@@ -13,12 +13,12 @@ from esdedup.model import Candidate, rank_of, time_of
 from esdedup.model.batching import batched
 from esdedup.stores.ports import MAX_CANDIDATES, CandidateQuery
 from esdedup.stores.sqlite.database import Database
-from esdedup.stores.sqlite.rows import candidate_from, key_numbers, marks
+from esdedup.stores.sqlite.rows import candidate_from, marks, numbers_by_method
 
 # Row numbers in 8 bytes each: a key that many articles share must not fill the memory.
 Postings: TypeAlias = "dict[int, array[int]]"
 # The keys of a query by method, as numbers.
-Numbers: TypeAlias = dict[str, Sequence[int]]
+Numbers: TypeAlias = dict[str, list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class SQLiteCandidates:
 
     def find(self, queries: Sequence[CandidateQuery]) -> list[list[Candidate]]:
         with self.database.errors():
-            numbered = [(query, _numbers(query)) for query in queries]
+            all_numbers = numbers_by_method([query.keys for query in queries])
+            numbered = list(zip(queries, all_numbers, strict=True))
             postings = {
                 only: self._postings(
                     [numbers for q, numbers in numbered if q.representatives_only == only],
@@ -95,7 +96,7 @@ class SQLiteCandidates:
             relevant = [
                 q for q in queries if latest is not None and (not by_time or q.order[0] <= latest)
             ]
-            numbers = [_numbers(query) for query in relevant]
+            numbers = numbers_by_method([query.keys for query in relevant])
             postings = self._postings(numbers, representatives_only=False)
             for query, own in zip(relevant, numbers, strict=True):
                 shared = list(query.count_shared(own, postings))
@@ -120,10 +121,6 @@ class SQLiteCandidates:
                     (*part, *part),
                 )
             }
-
-
-def _numbers(query: CandidateQuery) -> Numbers:
-    return {method: key_numbers(keys) for method, keys in query.keys.items()}
 
 
 def _sort_key(query: CandidateQuery) -> tuple[int, int, str]:

@@ -18,6 +18,7 @@ from esdedup.stores.sqlite.rows import (
     decision_columns,
     key_numbers,
     marks,
+    numbers_by_method,
     record_from,
     row_of,
 )
@@ -106,9 +107,7 @@ class SQLiteDocuments:
                     for seq, r in numbered
                 ],
             )
-            keys = [row for seq, record in numbered for row in _key_rows(record, seq)]
-            keys.sort()  # neighbours in the tree are written together
-            db.executemany("INSERT INTO keys VALUES (?, ?, ?)", keys)
+            db.executemany("INSERT INTO keys VALUES (?, ?, ?)", _key_rows(numbered))
         return WriteReport()
 
     def relink(self, changes: Sequence[tuple[Record, Decision]]) -> WriteReport:
@@ -177,7 +176,7 @@ class SQLiteDocuments:
         )
         if row["keys"] != keys:
             self._delete_keys(row["seq"], row["keys"])
-            db.executemany("INSERT INTO keys VALUES (?, ?, ?)", _key_rows(record, row["seq"]))
+            db.executemany("INSERT INTO keys VALUES (?, ?, ?)", _key_rows([(row["seq"], record)]))
         return True
 
     def delete(self, ids: Iterable[str]) -> set[str]:
@@ -214,6 +213,12 @@ class SQLiteDocuments:
         )
 
 
-def _key_rows(record: Record, seq: int) -> list[tuple[int, int, int]]:
-    leads = int(record.decision.link.is_representative)
-    return [(key, leads, seq) for own in record.signature.keys.values() for key in key_numbers(own)]
+def _key_rows(numbered: Sequence[tuple[int, Record]]) -> list[tuple[int, int, int]]:
+    """In the order of the tree, so that neighbours are written together."""
+    keys = numbers_by_method([record.signature.keys for _, record in numbered])
+    return sorted(
+        (key, int(record.decision.link.is_representative), seq)
+        for (seq, record), own in zip(numbered, keys, strict=True)
+        for numbers in own.values()
+        for key in numbers
+    )
