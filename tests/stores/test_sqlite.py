@@ -32,7 +32,7 @@ from esdedup.search.searcher import Searcher
 from esdedup.settings import Settings
 from esdedup.stores import open_store
 from esdedup.stores.sqlite import schema as sqlite_schema
-from esdedup.stores.sqlite.rows import key_numbers
+from esdedup.stores.sqlite.rows import key_numbers, numbers_by_method
 from esdedup.stores.sqlite.store import SQLiteStore
 from tests.stores.contract import probe, record
 from tests.support.waiting import PATIENCE
@@ -167,7 +167,7 @@ def test_keys_of_an_older_store_are_found_and_read(
     before = tuple(one for one in sqlite_schema.MIGRATIONS if one[0] != "keys as numbers")
     with monkeypatch.context() as earlier:
         earlier.setattr(sqlite_schema, "MIGRATIONS", before)
-        earlier.setattr("esdedup.stores.sqlite.documents.key_numbers", lambda keys: keys)
+        earlier.setattr("esdedup.stores.sqlite.rows.key_numbers", lambda keys: keys)
         with Deduplicator.open(str(file), Settings(methods=("sketch",))) as deduplicator:
             old = [Document(id="a", text=f"{TEXT} 0"), Document(id="b", text="River floods")]
             index(deduplicator, *old)
@@ -182,12 +182,22 @@ def test_keys_of_an_older_store_are_found_and_read(
         assert {o.decision.role for o in index(deduplicator, *again)} == {"duplicate"}
 
 
-@given(st.lists(st.from_regex("[a-z0-9]{1,3}:[0-9a-f]{1,14}", fullmatch=True), max_size=8))
+@given(
+    st.lists(
+        st.from_regex("[a-z0-9]{1,3}:[0-9a-f]{1,14}|[a-z][A-Za-z0-9_-]{8,10}", fullmatch=True),
+        max_size=8,
+    )
+)
 def test_numbers_of_keys_do_not_depend_on_their_company(keys: list[str]) -> None:
     sketch = ["s03:93b9beca16d5", "s99:ffffffffffff", "s00:000000000000"]
     both = [*sketch, *keys]
     numbers = key_numbers(both)
     assert list(numbers) == [key_numbers([key])[0] for key in both]
+    assert numbers_by_method([{"a": sketch, "b": keys}, {}, {"b": both}]) == [
+        {"a": key_numbers(sketch)} | ({"b": key_numbers(keys)} if keys else {}),
+        {},
+        {"b": numbers},
+    ]
     assert len(set(numbers)) == len(set(both))
     assert list(key_numbers(sketch)) == [0x03093B9BECA16D5, 0x0990FFFFFFFFFFFF, 0]
     assert all(-(1 << 63) <= number < 1 << 63 for number in numbers)
