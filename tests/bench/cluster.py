@@ -112,12 +112,12 @@ def _indexing(product: Product, server: Server | Cluster) -> None:
         for name in (_HELPER, _DETECTED)
     )
     for who, theirs, ours, bar in (
-        ("server", plain.server, full.server, "bar 1.6"),
-        ("client", plain.client, full.client, ""),
+        ("the server", plain.server, full.server, "bar 1.6"),
+        ("the client", plain.client, full.client, ""),
         ("both", plain.server + plain.client, full.server + full.client, ""),
     ):
         shown = f"{theirs:.0f} and {ours:.0f} us"
-        line(f"processor time of the {who}, helper and detection", shown, ours / theirs, bar)
+        line(f"processor time of {who}, helper and detection", shown, ours / theirs, bar)
 
 
 def _measure(way: Callable[[], float], server: Server | Cluster) -> Cost:

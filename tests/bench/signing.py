@@ -28,7 +28,7 @@ COUNT = 1_024
 BATCH = 256
 ROUNDS = 7
 COPIES, SAME_EVENTS = FOLDER / "spotsigs", FOLDER / "wikinews-events"
-_OURS, _NO_NUMBERS = "esdedup, the default", "esdedup, without the number check"
+_OURS = "esdedup, the default"
 _WORDS = "words of the texts (`re`), part of datasketch and rensa"
 
 
@@ -44,11 +44,9 @@ def _compare() -> None:
     documents = list(Newsroom(copies=0).articles(COUNT))
     texts = [f"{d.title} {d.text}" for d in documents]
     settings = Settings.load(environment={})
-    without = Settings.load(environment={}, flags={"number_check": False})
     spent = measure_in_turns(
         {
             _OURS: partial(_sign, documents, settings),
-            _NO_NUMBERS: partial(_sign, documents, without),
             _WORDS: lambda: [split_words(text) for text in texts],
             **{rival.name: partial(rival.sign, texts) for rival in RIVALS},
         },
