@@ -72,6 +72,7 @@ def test_a_text_signed_in_a_worker_is_not_read_again(
     monkeypatch.setattr("esdedup.matching.content.Batch", None)  # reading would fail
     (sent,) = pickle.loads(pickle.dumps(prepare_in_worker([document], settings)))
     signed = attach_document(settings, document, sent)
+    assert isinstance(signed, Signed)
     (content,) = cache.read([signed.document], settings)
     assert content.shingles.tolist() == expected.shingles.tolist()
     assert (content.text, content.words, content.digest, content.given_lang) == (
