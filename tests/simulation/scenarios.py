@@ -35,6 +35,8 @@ from tests.support.interleaving import (
 )
 
 _WHOLE = tuple(range(8))
+# Last digits of seeds with pages of one source that share boilerplate; `mutations.py` has others.
+_WITH_BOILERPLATE = (1, 2, 4, 8)
 Event = Literal["", "rollover", "recreated"]
 # A bulk that is sent again because its answer was lost goes to the index behind the rollover, where
 # its ids are new: docs/failures.md.
@@ -182,6 +184,7 @@ def _articles(seed: int, chance: random.Random) -> Iterator[Document]:
     Of each story at most as many as a document is compared with (`verified_candidates`, 8).
     """
     headlines = random.Random(f"headlines {seed}")
+    has_boilerplate = seed % 10 in _WITH_BOILERPLATE
     for story in range(chance.randrange(1, 4)):
         for number in range(chance.randrange(2, 9)):
             first, last = sorted(chance.sample(range(len(_WHOLE) + 1), 2))
@@ -191,7 +194,7 @@ def _articles(seed: int, chance: random.Random) -> Iterator[Document]:
                 dead=chance.choice([12, 12, 12, 17]),
                 added=chance.choice([0, 0, 0, 9]),
                 day=chance.choice([0, 1, 2, 3, None]),
-                headline=headlines.choice([None, None, None, 0, 1]),
+                headline=headlines.choice([None, None, None, 0, 1]) if has_boilerplate else None,
             )
             yield article.document(f"d{story}{number}")
 
