@@ -2,8 +2,8 @@
 
     python -m tests.soak [--seeds 10] [--product elasticsearch | opensearch | both]
 
-`tests/stores/test_parallel.py` runs a few seeds of the same trials. Every trial pauses at random
-before its writes, so that what was read is often stale by then.
+`tests/clustering/test_parallel.py` runs a few seeds of the same trials. Every trial pauses at
+random before its writes, so that what was read is often stale by then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Over a hundred classes of bad input, each by name: refused with a reason, and nothing breaks.
 
 Four doors: files, the command line, the HTTP service, the gateway. What else is in a batch beside a
-bad article is kept; `tests/cli/test_bad_input.py` tests that file by file.
+bad article is kept; `tests/ingest/test_bad_input.py` tests that file by file.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def backfill(
     """
     from esdedup.maintenance.backfill import Backfill, BackfillPlan
 
-    store = _store_url(url, store)
+    store = parse_store_url(url, store)
     if only is not None and (slice_ != "1/1" or since is not None or until is not None):
         raise refuse(
             "--only",
@@ -218,7 +218,7 @@ def _follow(job: Backfill | MethodEnabling, *, quiet: bool) -> Progress:
     return progress
 
 
-def _store_url(name: str | None, store: str) -> str:
+def parse_store_url(name: str | None, store: str) -> str:
     """A name alone is an index on the cluster that --store or the environment names."""
     if name is None or "://" in name or not store.startswith(CLUSTER_SCHEMES):
         return name or store

@@ -19,7 +19,6 @@ from esdedup.cli.options import (
     load_settings,
     open_connection,
     open_for_writing,
-    parse_assignments,
 )
 from esdedup.cli.output import console, print_document, print_json
 from esdedup.cli.search_options import By
@@ -88,12 +87,11 @@ def show(
 
     PART is component, index, mapping, elasticsearch-role or opensearch-roles.
     """
-    from esdedup.settings import Settings
     from esdedup.stores.cluster import templates
     from esdedup.stores.cluster.connection import Target
     from esdedup.stores.cluster.requests import mapping as mapping_requests
 
-    chosen = Settings.load(preset=preset, file=settings, flags=parse_assignments(set_, "--set"))
+    chosen = load_settings(None, preset, settings, set_)
     target = Target.parse(store) if store.startswith(CLUSTER_SCHEMES) else None
     index = target.index if target else "news"
     product = (target and target.product) or "elasticsearch"

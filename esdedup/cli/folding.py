@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from esdedup.cli.exit_codes import ExitCode, say, stop
 from esdedup.cli.options import AsJson, Strict, open_existing
-from esdedup.cli.output import count, plain, print_json
+from esdedup.cli.output import count, print_json
 from esdedup.cli.search_options import By, SourcesFile, Window, parse_window, read_source_ranking
 
 KeepRule = Literal["first", "earliest", "source", "longest"]
@@ -43,16 +43,22 @@ def fold(
     Items need no id; text, a snippet, or only title and url are enough. With --json each kept
     item comes with what was folded into it, and why.
     """
+    from esdedup.search.fold import KeptItem, fold_stream
     from esdedup.search.fold import fold as fold_list
 
     if stream and (keep != "first" or json_):
         raise typer.BadParameter("a stream keeps the first of a story; leave --keep and --json out")
     reading = _Reading(file)
     options: dict[str, Any] = {"by": by, "window": parse_window(window)}
+    notes: Sequence[str] = ()
     with open_existing(known) if known is not None else nullcontext() as store:
         if stream:
-            kept, gone = _print_stream(reading, folded, {**options, "store": store})
-            notes: tuple[str, ...] = ()
+            kept = gone = 0
+            for one in fold_stream(reading.items(), store=store, **options):
+                is_kept = isinstance(one, KeptItem)
+                kept, gone = kept + is_kept, gone + (not is_kept)
+                if is_kept != folded:
+                    print_json([one.item if is_kept else one])
         else:
             result = fold_list(
                 reading.items(),
@@ -62,26 +68,14 @@ def fold(
                 **options,
             )
             kept, gone, notes = len(result.kept), len(result.folded), result.notes
-            lines: Sequence[Any] = result.folded if folded else result.kept
-            print_json(lines if folded or json_ else [one.item for one in result.kept])
+            items = result.kept if json_ else [one.item for one in result.kept]
+            print_json(result.folded if folded else items)
     for note in notes:
-        say(plain(note))
+        say(note)
     if not quiet:
         say(f"{count(kept + gone, 'item')}, {kept:,} kept, {gone:,} folded")
     if strict and reading.failures:
         raise stop(ExitCode.QUARANTINED)
-
-
-def _print_stream(reading: _Reading, only_folded: bool, options: dict[str, Any]) -> tuple[int, int]:
-    from esdedup.search.fold import KeptItem, fold_stream
-
-    counts = [0, 0]
-    for one in fold_stream(reading.items(), **options):
-        is_kept = isinstance(one, KeptItem)
-        counts[not is_kept] += 1
-        if is_kept != only_folded:
-            print_json([one.item if is_kept else one.to_json()])
-    return counts[0], counts[1]
 
 
 class _Reading:
@@ -113,8 +107,8 @@ class _Reading:
             try:
                 value = parse_json(line)
             except ValueError as error:
-                if number == 1 and line.lstrip()[:1] in ("[", "{"):
-                    yield from read_list(self._whole(line, lines))
+                if number == 1 and line.lstrip()[:1] in ("[", "{"):  # over several lines
+                    yield from read_list(self._parse_whole(line + lines.read()))
                     return
                 self.failures += 1
                 say(f"line {number} is no JSON ({error}); it is left out")
@@ -125,13 +119,12 @@ class _Reading:
             else:
                 yield value
 
-    def _whole(self, first: str, rest: Any) -> Any:
-        """An array or an answer written over several lines."""
+    def _parse_whole(self, text: str) -> Any:
         from esdedup.errors import InputError
         from esdedup.model.encoding import parse_json
 
         try:
-            return parse_json(first + rest.read())
+            return parse_json(text)
         except ValueError as error:
             raise InputError(
                 f"{self._file or 'the input'} is no JSON ({error}); give one object a line, or "

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from typer import Option
 
 from esdedup.cli.exit_codes import refuse, say
-from esdedup.cli.options import FieldNames, Preset, SettingsFile, SetValues, parse_assignments
+from esdedup.cli.options import (
+    FieldNames,
+    Preset,
+    SettingsFile,
+    SetValues,
+    load_settings,
+    parse_assignments,
+)
 from esdedup.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -19,7 +26,6 @@ if TYPE_CHECKING:
     from esdedup.settings import Settings
     from esdedup.stores.cluster.connection import Target
 
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Of our own requests: a write waits for them.
 _REQUEST_SECONDS = 10.0
 _RETRY_SECONDS = 2.0
@@ -91,17 +97,23 @@ def gateway(
         raise SettingsError(
             f"the gateway needs {error.name}, which is not installed: pip install httptools"
         ) from error
+    from esdedup.ingest.sign import check_settings
     from esdedup.ingest.workers import collect_less_often
+    from esdedup.service.config import is_loopback
 
     host, port = _parse_address(listen)
     tls = _make_tls_context(certificate, key)
     patterns = tuple(index or ())
+    chosen: Settings | None = None  # each index keeps the settings recorded in it
+    if preset or settings or set_:
+        chosen = load_settings(None, preset, settings, set_)
+        check_settings(chosen)
     options = Options(
         target=_parse_upstream(upstream),
         indices=patterns,
         folds=_parse_folds(fold, patterns),
         fields=parse_assignments(field, "--field"),
-        settings=_load_settings(preset, settings, set_),
+        settings=chosen,
         fail_closed=fail_closed,
         max_body=max_body << 20,
         max_actions=max_actions,
@@ -116,7 +128,7 @@ def gateway(
     )
     for name in ("urllib3", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    if host not in _LOOPBACK and tls is None:
+    if tls is None and not is_loopback(host):
         say("listening beyond this machine without TLS: credentials pass in the clear")
     collect_less_often()
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -196,20 +208,6 @@ def _parse_folds(given: list[str] | None, patterns: tuple[str, ...]) -> dict[str
         else:
             raise refuse("--fold", f"{mode!r} for which indices? Say PATTERN={mode}, or --index")
     return {**named, **{name: fold for name, fold in others.items() if name not in named}}
-
-
-def _load_settings(
-    preset: str | None, file: Path | None, values: list[str] | None
-) -> Settings | None:
-    """None without options: each index keeps the settings recorded in it."""
-    if preset is None and file is None and not values:
-        return None
-    from esdedup.ingest.sign import check_settings
-    from esdedup.settings import Settings
-
-    loaded = Settings.load(preset=preset, file=file, flags=parse_assignments(values, "--set"))
-    check_settings(loaded)
-    return loaded
 
 
 def _parse_address(text: str) -> tuple[str, int]:

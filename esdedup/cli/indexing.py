@@ -52,7 +52,6 @@ from esdedup.cli.output import (
     join,
     live_line,
     paint,
-    plain,
     print_json,
     print_unread_dates,
     table,
@@ -141,7 +140,7 @@ def check(
 
     chosen = load_settings(store, preset, settings, set_)
     failed = False
-    taken: deque[Document | Failure] = deque()
+    taken: deque[Document | Failure] = deque()  # until their decisions come
     with (
         _standard_input_as_file(path) as file,
         open_deduplicator(store, chosen, mode="read") as deduplicator,
@@ -151,20 +150,17 @@ def check(
         workers, documents = 0, chain(first, documents)
         if len(first) > 1:  # for one, a process would start longer than it works
             workers, documents = choose_workers(documents)
-        for decision in deduplicator.check_many(_remember(documents, taken), workers=workers):
+
+        def remember() -> Iterator[Document | Failure]:
+            for document in documents:
+                taken.append(document)
+                yield document
+
+        for decision in deduplicator.check_many(remember(), workers=workers):
             failed |= decision.role == "unprocessed"
             _print_checked(taken.popleft(), decision, as_json=json_)
     if failed:
         raise stop(ExitCode.QUARANTINED)
-
-
-def _remember(
-    documents: Iterable[Document | Failure], taken: deque[Document | Failure]
-) -> Iterator[Document | Failure]:
-    """Pass documents on, and remember each until its decision comes."""
-    for document in documents:
-        taken.append(document)
-        yield document
 
 
 def retry(
@@ -264,9 +260,16 @@ class Tally:
     def rate(self) -> float:
         return self.read / max(self.seconds, 1e-6)
 
+    def describe(self) -> str:
+        """The line of a running command."""
+        ahead = f"{self.taken:,} read, " if self.taken > self.read else ""
+        roles = ", ".join(f"{self.roles[role]:,} {role}" for role in ROLES if self.roles[role])
+        done = f"{self.read:,} done ({self.rate:,.0f}/s)"
+        return f"{ahead}{done}: {roles}" if roles else f"{ahead}{done}"
+
 
 def _follow(
-    batches: Iterator[list[Outcome]],
+    batches: Generator[list[Outcome], None, None],
     tally: Tally,
     send: Callable[[list[Outcome]], None],
     *,
@@ -282,25 +285,14 @@ def _follow(
             )
         ),
         live_line(quiet=quiet) as line,
-        closing(_closable(batches)) as running,
+        closing(batches),
     ):
-        line.text = lambda: _describe(tally)
-        for batch in running:
+        line.text = tally.describe
+        for batch in batches:
             send(batch)
             tally.add(batch)
             if as_json:
                 print_json(batch)
-
-
-def _closable(batches: Iterator[list[Outcome]]) -> Generator[list[Outcome], None, None]:
-    yield from batches
-
-
-def _describe(tally: Tally) -> str:
-    ahead = f"{tally.taken:,} read, " if tally.taken > tally.read else ""
-    roles = ", ".join(f"{tally.roles[role]:,} {role}" for role in ROLES if tally.roles[role])
-    done = f"{tally.read:,} done ({tally.rate:,.0f}/s)"
-    return f"{ahead}{done}: {roles}" if roles else f"{ahead}{done}"
 
 
 def print_summary(tally: Tally, store: str, *, stderr: bool) -> None:
@@ -330,17 +322,17 @@ def _print_checked(item: Document | Failure, decision: Decision, *, as_json: boo
         return
     out = console()
     if isinstance(item, Failure):
-        out.print(join(paint("unprocessed", STYLES["unprocessed"]), f": {plain(item.where)}"))
-        out.print_line(f"    {plain(item.reason)}")
+        out.print(join(paint("unprocessed", STYLES["unprocessed"]), f": {item.where}"))
+        out.print_line(f"    {item.reason}")
         return
     out.print(paint(title_of(item), "bold"))
     out.print_line("    ", decision_text(decision))
     if unread is not None:
-        out.print_line(f"    its date cannot be read: {plain(unread)}")
+        out.print_line(f"    its date cannot be read: {unread}")
 
 
 def print_failures(out: Screen, failures: Sequence[Failure]) -> None:
     for failure in failures:
         fate = "cannot succeed" if failure.final or failure.document is None else "can be retried"
         out.print_line(paint(failure.where, "bold"), f"  ({fate})")
-        out.print_line(f"    {plain(failure.reason)}")
+        out.print_line(f"    {failure.reason}")

@@ -96,18 +96,20 @@ def hide_credentials(url: str) -> str:
 
 
 def load_settings(
-    store: str,
+    store: str | None,
     preset: str | None = None,
     file: Path | None = None,
     values: list[str] | None = None,
     flags: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """Load settings: those recorded in the store, changed by file, environment and options."""
+    """Load settings: those recorded in the store, if one is named, changed by file, environment and
+    options."""
     from esdedup.settings import Settings
     from esdedup.stores import recorded_settings
 
     given = {**parse_assignments(values, "--set"), **(flags or {})}
-    return Settings.load(preset=preset, file=file, base=recorded_settings(store), flags=given)
+    base = None if store is None else recorded_settings(store)
+    return Settings.load(preset=preset, file=file, base=base, flags=given)
 
 
 def open_deduplicator(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from typer import Option
 
@@ -10,10 +10,6 @@ from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import say_when_interrupted
 from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_for_writing
 from esdedup.cli.output import console, count, live_line, print_json
-
-if TYPE_CHECKING:
-    from esdedup.maintenance.retention import RetentionProgress
-
 
 ExpireBy = Literal["story", "group", "article"]
 
@@ -61,10 +57,6 @@ def expire(
     if json_:
         print_json([{**done.to_json(), "keys_only": keys_only, "dry_run": dry_run}])
         return
-    _print(done, by, keys_only=keys_only, dry_run=dry_run)
-
-
-def _print(done: RetentionProgress, by: ExpireBy, *, keys_only: bool, dry_run: bool) -> None:
     verb = ("would " if dry_run else "") + ("lose their keys" if keys_only else "go")
     if not dry_run:
         verb = "lost their keys" if keys_only else "deleted"

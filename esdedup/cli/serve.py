@@ -58,6 +58,7 @@ def serve(
     """
     from esdedup.ingest.sign import check_settings
     from esdedup.service.config import ServiceConfig, is_loopback
+    from esdedup.service.keys import read_keys
     from esdedup.service.logs import configure
 
     try:
@@ -67,7 +68,13 @@ def serve(
         raise SettingsError(
             f"the service needs {error.name}, which is not installed: pip install fastapi uvicorn"
         ) from error
-    _check_reach(host, keys, is_loopback(host))
+    if keys is None and not is_loopback(host):
+        raise SettingsError(
+            f"others could reach {host}: name a file of keys (--keys, made by `esdedup keys add`), "
+            "or listen at 127.0.0.1"
+        )
+    if keys is not None and not read_keys(keys):
+        raise SettingsError(f"{keys} has no keys; make one: esdedup keys add NAME --keys {keys}")
     if read_only:
         check_store_exists(store)
     chosen = load_settings(store, preset, settings, set_)
@@ -86,20 +93,6 @@ def serve(
     app, listener = make_app(config), listen(host, port)
     configure(log_level)
     run(app, listener, grace=grace)
-
-
-def _check_reach(host: str, keys: Path | None, is_loopback: bool) -> None:
-    """Without keys only this machine may reach the service; with them there must be some."""
-    from esdedup.service.keys import read_keys
-
-    if keys is None:
-        if not is_loopback:
-            raise SettingsError(
-                f"others could reach {host}: name a file of keys (--keys, made by `esdedup keys "
-                "add`), or listen at 127.0.0.1"
-            )
-    elif not read_keys(keys):
-        raise SettingsError(f"{keys} has no keys; make one: esdedup keys add NAME --keys {keys}")
 
 
 def add(

@@ -231,7 +231,7 @@ def _print_changes(out: Screen, found: Sequence[Change], *, applied: bool) -> No
     for change in found[:_ROWS]:
         was, now = change.record.decision, change.decision
         name = change.record.document.title or now.id
-        rows.add_row(paint(name), *(paint(_describe_place(d)) for d in (was, now)))
+        rows.add_row(paint(name), _describe_place(was), _describe_place(now))
     if found:
         out.print(rows)
     more = f", the first {_ROWS} above" if len(found) > _ROWS else ""

@@ -16,6 +16,7 @@ from esdedup.cli.options import (
     FieldNames,
     SettingsFile,
     SetValues,
+    load_settings,
     open_existing,
     parse_assignments,
 )
@@ -64,14 +65,13 @@ def build(
     in any order.
     """
     from esdedup.ingest.word_counting import DOUBT, ERROR
-    from esdedup.settings import Settings
     from esdedup.text.statistics.countmin import Shape
     from esdedup.text.statistics.file import write
 
     if not paths and not store:
         raise typer.BadParameter("name files to count, or a store (--store URL)")
     _check_folder(out)
-    chosen = Settings.load(file=settings, flags=parse_assignments(set_, "--set"))
+    chosen = load_settings(None, file=settings, values=set_)
     shape = Shape.of(error or ERROR, doubt or DOUBT)
     articles = _read_articles(paths or [], store, parse_assignments(field, "--field"))
     counted = _count_articles(articles, chosen, shape, workers)
@@ -149,14 +149,11 @@ def _count_articles(
                 failed=failures.append,
             )
         finally:
-            _name_failures(failures)
-
-
-def _name_failures(failures: list[Failure]) -> None:
-    for failure in failures[:_NAMED]:
-        say_failure(failure)
-    if len(failures) > _NAMED:
-        say(f"{count(len(failures) - _NAMED, 'other article')} could not be read either")
+            for failure in failures[:_NAMED]:
+                say_failure(failure)
+            if len(failures) > _NAMED:
+                more = count(len(failures) - _NAMED, "other article")
+                say(f"{more} could not be read either")
 
 
 def _check_folder(out: Path) -> None:

@@ -6,7 +6,7 @@ or not at all. Indexing the same input again changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache, partial
@@ -185,7 +185,7 @@ class Deduplicator:
 
     def add_batches(
         self, documents: Iterable[Document | Failure], *, workers: int = 0
-    ) -> Iterator[list[Outcome]]:
+    ) -> Generator[list[Outcome], None, None]:
         """Like `add_many`; yields each batch as a list once it is written."""
         prepared = self._sign_batches(documents, workers, self.settings)
         consistency = self.store.concurrency.consistency

@@ -37,26 +37,26 @@ class PendingIndex:
     """
 
     def __init__(self, earlier: PendingIndex | None = None) -> None:
-        self._records = KeyIndex()
-        self._earlier = earlier._records if earlier else KeyIndex()
+        self.records = KeyIndex()
+        self._earlier = earlier.records if earlier else KeyIndex()
 
     def put(self, record: Record) -> None:
-        self._records.put(record)
+        self.records.put(record)
 
     def drop_earlier(self) -> None:
         self._earlier = KeyIndex()
 
     def __contains__(self, id_: str) -> bool:
-        return id_ in self._records.records or id_ in self._earlier.records
+        return id_ in self.records.records or id_ in self._earlier.records
 
     def has_any(self, ids: Iterable[str]) -> bool:
         return any(id_ in self for id_ in ids)
 
     def find_with_successors(self, query: CandidateQuery) -> tuple[list[Candidate], set[str]]:
         """Candidates in no particular order, and successors."""
-        candidates, successors = self._records.find_with_successors(query)
+        candidates, successors = self.records.find_with_successors(query)
         if self._earlier.records:
-            known = self._records.records
+            known = self.records.records
             older, after = self._earlier.find_with_successors(query)
             candidates += [c for c in older if c.id not in known]
             successors |= {id_ for id_ in after if id_ not in known}

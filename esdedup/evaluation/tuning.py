@@ -186,7 +186,7 @@ def _run_tasks(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, B
             yield key, run_task(task)
         return
     with ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_follow_the_parent
+        workers, mp_context=get_context("spawn"), initializer=follow_parent
     ) as pool:
         running = {pool.submit(run_task, task): key for key, task in tasks.items()}
         try:
@@ -197,7 +197,7 @@ def _run_tasks(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, B
             raise
 
 
-def _follow_the_parent() -> None:
+def follow_parent() -> None:
     """Ignore Ctrl-C, which the parent handles, and exit with it: it may be killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

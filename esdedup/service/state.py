@@ -73,13 +73,13 @@ class Service:
         self.admission = Admission(config.queue, config.queue_bytes)
         self.questions = Admission(config.queue, config.queue_bytes)
         self.under_way: set[asyncio.Task[Any]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._stats: TimedCache[JSON] = TimedCache(_STATS_SECONDS)
         self._hot_keys: TimedCache[dict[str, int]] = TimedCache(_HOT_KEYS_SECONDS)
         self._events: TimedCache[list[Event]] = TimedCache(_EVENTS_SECONDS)
         self._event_stream: EventStream | None = None
         # Threads start with their first job.
-        self._writer = ResourcePool(partial(self._connect, "write"), 1, "esdedup-write")
+        self.writer = ResourcePool(partial(self._connect, "write"), 1, "esdedup-write")
         self._readers = ResourcePool(
             partial(self._connect, "read"), config.readers, "esdedup-read", (StoreError,)
         )
@@ -96,12 +96,12 @@ class Service:
     # --- life ------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         if self.config.settings is None:
             recorded = await asyncio.to_thread(recorded_settings, self.config.store)
             self.settings = recorded or Settings()
         if not self.config.read_only:
-            self.settings = await self._writer.run(lambda deduplicator: deduplicator.settings)
+            self.settings = await self.writer.run(lambda deduplicator: deduplicator.settings)
         check_settings(self.settings)
 
     def _connect(self, mode: Literal["read", "write"]) -> Deduplicator:
@@ -110,15 +110,15 @@ class Service:
 
     def stop(self) -> None:
         """Called by a signal: streams end after the batch in hand, nothing new begins."""
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self.stopping.set)
+        if self.loop is not None:
+            self.loop.call_soon_threadsafe(self.stopping.set)
 
     async def close(self) -> None:
         """Finishes what was admitted, then closes the store."""
         self.stopping.set()
         while self.under_way:
             await asyncio.wait(self.under_way)
-        for part in (self._event_stream, self._signers, self._writer, self._readers):
+        for part in (self._event_stream, self._signers, self.writer, self._readers):
             if part is not None:
                 await asyncio.to_thread(part.close)
 
@@ -275,4 +275,4 @@ class Service:
                 deduplicator.store.concurrency.make_visible()
             return done
 
-        return await self._writer.run(job)
+        return await self.writer.run(job)

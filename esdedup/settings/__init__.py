@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self, get_type_hints
+from typing import Any, Self, TypeVar, get_type_hints
 
 from esdedup.errors import SettingsError, SettingsMismatch
 from esdedup.model.methods import METHOD_SPECS
@@ -140,7 +140,7 @@ class Settings(SettingsTable):
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Recorded settings; those without a format are of format 1."""
-        return cls()._with(raw if "format" in raw else {**FORMAT_1, **raw}, where="JSON")
+        return _change(cls(), raw if "format" in raw else {**FORMAT_1, **raw}, where="JSON")
 
     @classmethod
     def load(
@@ -167,18 +167,14 @@ class Settings(SettingsTable):
         for layer in (given, from_environment, from_file):
             preset = preset or layer.get("preset")
         start = base.to_json() if base and not preset else preset_values(preset or "hybrid")
-        settings = cls()._with(start, where="preset")
-        for where, layer in (
-            (str(file), from_file),
-            ("environment", from_environment),
-            ("flags", given),
-        ):
-            settings = settings._with(
-                {k: v for k, v in layer.items() if k != "preset"}, where=where
-            )
-        named = {"words_version", "words_file"} & {*from_file, *from_environment, *given}
+        settings = _change(cls(), start, where="preset")
+        layers = {str(file): from_file, "environment": from_environment, "flags": given}
+        for where, layer in layers.items():
+            named = {k: v for k, v in layer.items() if k != "preset"}
+            settings = _change(settings, named, where=where)
+        words = {"words_version", "words_file"} & {*from_file, *from_environment, *given}
         # A file named now is taken as it is; one that a store recorded, in that version.
-        return settings.with_words(settings.words_file) if named == {"words_file"} else settings
+        return settings.with_words(settings.words_file) if words == {"words_file"} else settings
 
     def check_against(self, recorded: Mapping[str, Any], *, store: str) -> None:
         """Refuse a store whose keys were made with other settings, naming each field."""
@@ -203,14 +199,17 @@ class Settings(SettingsTable):
                 "new store."
             )
 
-    def _with(self, values: Mapping[str, Any], *, where: str) -> Self:
-        types = get_type_hints(type(self))
-        unknown = sorted(set(values) - set(types))
-        if unknown:
-            raise SettingsError(
-                f"unknown setting {unknown[0]!r} ({where}); known are: {', '.join(sorted(types))}"
-            )
-        return replace(self, **{k: coerce(k, v, types[k]) for k, v in values.items()})
+
+_S = TypeVar("_S", bound=Settings)
+
+
+def _change(settings: _S, values: Mapping[str, Any], *, where: str) -> _S:
+    types = get_type_hints(type(settings))
+    if unknown := sorted(set(values) - set(types)):
+        raise SettingsError(
+            f"unknown setting {unknown[0]!r} ({where}); known are: {', '.join(sorted(types))}"
+        )
+    return replace(settings, **{k: coerce(k, v, types[k]) for k, v in values.items()})
 
 
 def _check_words(mine: str | None, recorded: str | None, store: str) -> None:

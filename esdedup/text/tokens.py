@@ -123,7 +123,7 @@ def word_edges(codes: NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np
 
     The text begins and ends with a line end, so that edges come in pairs.
     """
-    classes = _classes().take(codes)
+    classes = character_classes().take(codes)
     if not (classes == _IGNORED).any():
         return _word_edges(classes)
     places = np.flatnonzero(classes != _IGNORED)
@@ -147,7 +147,7 @@ def _classify(
     # A line end before, between and after: no word crosses a text, and edges come in pairs.
     codes = code_points("\n" + "\n".join(folded) + "\n")
     ends_of_texts = np.cumsum(np.fromiter(map(len, folded), np.int64, len(folded)) + 1)
-    classes = _classes().take(codes)
+    classes = character_classes().take(codes)
     if (classes == _IGNORED).any():
         is_read = classes != _IGNORED
         ends_of_texts = np.cumsum(is_read)[ends_of_texts] - 1
@@ -211,7 +211,7 @@ def _block_powers(base: int) -> tuple[Hashes, Hashes]:
 
 
 @cache
-def _classes() -> NDArray[np.uint8]:
+def character_classes() -> NDArray[np.uint8]:
     """What each code point is to a word; built once, on first use (about 30 ms)."""
     table = np.zeros(0x110000, np.uint8)
     for code in range(0x20000):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 RAREST = 600
 
 # Snowball's algorithms by language; others are not stemmed.
-_STEMMERS = {
+STEMMERS = {
     "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek",
     "en": "english", "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish",
     "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
@@ -77,9 +77,7 @@ def primary_code(code: str | None) -> str:
 def language(code: str) -> Language:
     """The statistics of a language by its primary code; about 0.1 s each, once a process."""
     stem = _stemmer(code)
-    return Language(
-        frozenset(_stop_word_lists().get(code, "").split()), _rarities(code, stem), stem
-    )
+    return Language(frozenset(stop_word_lists().get(code, "").split()), _rarities(code, stem), stem)
 
 
 def is_known(code: str | None) -> bool:
@@ -89,7 +87,7 @@ def is_known(code: str | None) -> bool:
 
 
 @cache
-def _stop_word_lists() -> dict[str, str]:
+def stop_word_lists() -> dict[str, str]:
     """The words by language, in one row."""
     text = files("esdedup").joinpath("data/stop_words.txt").read_text("utf-8")
     return dict(line.split("\t") for line in text.rstrip("\n").split("\n"))
@@ -109,12 +107,12 @@ def _rarities(code: str, stem: Callable[[str], str]) -> dict[str, int]:
 
 
 def _stemmer(code: str) -> Callable[[str], str]:
-    if code not in _STEMMERS:
+    if code not in STEMMERS:
         return str
     from Stemmer import Stemmer
 
     # Its own cache would keep every word once more.
-    stem: Callable[[str], str] = Stemmer(_STEMMERS[code], 0).stemWord
+    stem: Callable[[str], str] = Stemmer(STEMMERS[code], 0).stemWord
     return stem
 
 

@@ -1,4 +1,4 @@
-"""The command line for groups by hand, the keep rule and retention."""
+"""The command line for groups by hand, the canonical rule and retention."""
 
 from __future__ import annotations
 

@@ -139,10 +139,10 @@ ENDLESS = """
 import os, sys, time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from esdedup.evaluation.tuning import _follow_the_parent
+from esdedup.evaluation.tuning import follow_parent
 
 if __name__ == "__main__":
-    with ProcessPoolExecutor(1, get_context("spawn"), _follow_the_parent) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), follow_parent) as pool:
         print(pool.submit(os.getpid).result(), flush=True)
         time.sleep(600)
 """

@@ -28,9 +28,9 @@ def test_tables_are_the_golden_ones(table: str, made: dict[str, dict[str, str]])
 
 
 def test_another_list_has_another_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    lists = {**words._stop_word_lists()}
+    lists = {**words.stop_word_lists()}
     lists["en"] = lists["en"].removesuffix(lists["en"].split()[-1])
-    monkeypatch.setattr(words, "_stop_word_lists", lambda: lists)
+    monkeypatch.setattr(words, "stop_word_lists", lambda: lists)
     words.language.cache_clear()
     changed = digests()["stop words"]
     words.language.cache_clear()

@@ -26,7 +26,7 @@ COUNTED = ("de", "en", "es", "fr", "it", "nl", "pt", "tr")
 
 def digests() -> dict[str, dict[str, str]]:
     """By table and language."""
-    listed, stemmed = words._stop_word_lists(), words._STEMMERS
+    listed, stemmed = words.stop_word_lists(), words.STEMMERS
     frequent = sorted(wordfreq.available_languages("small"))
     return {
         "stop words": {code: _digest(language(code).stop_words) for code in listed},

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from esdedup.cli.backfill import _store_url
+from esdedup.cli.backfill import parse_store_url
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.epoch import Epoch
 from esdedup.errors import InputError, StoreError
@@ -96,7 +96,7 @@ def test_wrong_options_are_told(tmp_path: Path) -> None:
     ],
 )
 def test_an_index_can_be_named_alone(given: str | None, store: str, expected: str) -> None:
-    assert _store_url(given, store) == expected
+    assert parse_store_url(given, store) == expected
 
 
 @pytest.mark.servers

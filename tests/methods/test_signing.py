@@ -12,7 +12,7 @@ from esdedup.matching.content import count_compared
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.text.batch import Batch, signed_text
-from esdedup.text.tokens import _classes
+from esdedup.text.tokens import character_classes
 from tests.methods import reference
 
 
@@ -46,7 +46,7 @@ def test_the_first_part_is_kept_and_all_of_a_short_text(
 def test_every_code_point_has_the_class_of_the_reference() -> None:
     names = ["separator", "letter", "single", "ignored"]
     expected = [names.index(reference.kind_of(chr(code))) for code in range(0x110000)]
-    assert np.flatnonzero(_classes() != np.array(expected)).tolist() == []
+    assert np.flatnonzero(character_classes() != np.array(expected)).tolist() == []
 
 
 def test_language_and_source_leave_keys_alone() -> None:

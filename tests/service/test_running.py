@@ -36,7 +36,7 @@ def busy(service: Running) -> Iterator[None]:
         done.wait(PATIENCE)
 
     state = service.app.state.service
-    future = asyncio.run_coroutine_threadsafe(state._writer.run(wait), state._loop)
+    future = asyncio.run_coroutine_threadsafe(state.writer.run(wait), state.loop)
     assert begun.wait(PATIENCE)
     try:
         yield

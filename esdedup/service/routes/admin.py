@@ -27,7 +27,7 @@ from esdedup.service.responses import (
 from esdedup.service.routes import respond
 from esdedup.service.scrape import MEDIA_TYPE, scrape
 
-router = APIRouter(tags=["upkeep"])
+router = APIRouter(tags=["admin"])
 _log = logging.getLogger("esdedup.service")
 # Less than what watches a service waits for it.
 _READY_SECONDS = 5.0

@@ -1,4 +1,4 @@
-"""Groups by hand, the keep rule and retention, on every backend."""
+"""Groups by hand, the canonical rule and retention, on every backend."""
 
 from __future__ import annotations
 
