@@ -15,6 +15,7 @@ from esdedup.cli.indexing import print_failures
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
+    DryRun,
     Preset,
     SettingsFile,
     SetValues,
@@ -48,7 +49,7 @@ def _print_quarantine(out: Screen, failures: Sequence[Failure]) -> None:
 def delete(
     ids: list[str] = Argument(..., metavar="ID", help="Articles to delete."),
     store: StoreUrl = DEFAULT_STORE,
-    dry_run: bool = Option(False, "--dry-run", help="Report what would happen; write nothing."),
+    dry_run: DryRun = False,
     json_: AsJson = False,
 ) -> None:
     """Delete articles; if an original is deleted, the next of its group becomes the original.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from typer import Argument, Option
 
+from esdedup import __version__
 from esdedup.cli.options import (
     Arrivals,
     AsJson,
@@ -120,8 +122,9 @@ def evaluate(
     Without --json the table has a second row for methods that call some links updates: the same
     with these rules off.
     """
+    from esdedup.evaluation.report import render
     from esdedup.evaluation.sets import load
-    from esdedup.evaluation.suite import EvaluationPlan, choose_labels
+    from esdedup.evaluation.suite import EvaluationPlan, build_chapter, choose_labels
     from esdedup.settings import Settings
 
     flags: dict[str, Any] = dict(parse_assignments(values, "--set"))
@@ -158,8 +161,15 @@ def evaluate(
         results = [
             _run_methods(gold, detectors, plan, line.update, as_json=as_json) for gold in golds
         ]
-    if report is not None:
-        _write_report(report, list(zip(golds, results, strict=True)), plan)
+    if report is None:
+        return
+    parts = zip(golds, results, strict=True)
+    page = render(
+        [build_chapter(gold, found, plan) for gold, found in parts],
+        subtitle=f"esdedup {__version__}, {date.today().isoformat()}; order {plan.order}, "
+        f"{plan.seeds} seeds",
+    )
+    write_file(report, page)
 
 
 def _make_detectors(
@@ -258,30 +268,9 @@ def _print_disagreements(
         found = [d.to_row(gold.items) for d in pool.disagreements()]
         if as_json:
             print_json(found)
-        else:
-            _print_side_by_side(gold.name, found)
-
-
-def _print_side_by_side(name: str, found: Sequence[dict[str, Any]]) -> None:
-    out = console()
-    for row in found:
-        texts = ((row["id"], row["text"]), (row["other"], row["other_text"]))
-        out.print(side_by_side(*texts, title=f"{row['reported_by']}, not {row['not_by']}"))
-    out.print(f"{name}: {len(found)} documents reported by one method alone")
-
-
-def _write_report(
-    file: Path, parts: Sequence[tuple[GoldSet, Sequence[EvaluationResult]]], plan: EvaluationPlan
-) -> None:
-    from datetime import date
-
-    from esdedup import __version__
-    from esdedup.evaluation.report import render
-    from esdedup.evaluation.suite import build_chapter
-
-    page = render(
-        [build_chapter(gold, results, plan) for gold, results in parts],
-        subtitle=f"esdedup {__version__}, {date.today().isoformat()}; order {plan.order}, "
-        f"{plan.seeds} seeds",
-    )
-    write_file(file, page)
+            continue
+        out = console()
+        for row in found:
+            texts = ((row["id"], row["text"]), (row["other"], row["other_text"]))
+            out.print(side_by_side(*texts, title=f"{row['reported_by']}, not {row['not_by']}"))
+        out.print(f"{gold.name}: {len(found)} documents reported by one method alone")

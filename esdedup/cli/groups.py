@@ -17,6 +17,7 @@ from esdedup.cli.exit_codes import ExitCode, refuse, say, stop
 from esdedup.cli.options import (
     DEFAULT_STORE,
     AsJson,
+    DryRun,
     StoreUrl,
     check_store_exists,
     open_deduplicator,
@@ -183,7 +184,7 @@ def reroot(
         help="For --keep ranking: sources in the order they are preferred, one a line.",
     ),
     store: StoreUrl = DEFAULT_STORE,
-    dry_run: bool = Option(False, "--dry-run", help="Report what would change; write nothing."),
+    dry_run: DryRun = False,
     json_: AsJson = False,
 ) -> None:
     """Change the canonical rule: every group gets the original that the rule gives it.

@@ -62,7 +62,7 @@ SetSource = Annotated[
 Arrivals = Literal["original-first", "depth-first", "random", "time"]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 when any article failed.")]
-
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Report what would change; write nothing.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress bar and no summary.")]
 
 

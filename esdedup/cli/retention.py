@@ -8,7 +8,7 @@ from typer import Option
 
 from esdedup.cli.daemons import parse_date_option
 from esdedup.cli.exit_codes import say_when_interrupted
-from esdedup.cli.options import DEFAULT_STORE, AsJson, StoreUrl, open_for_writing
+from esdedup.cli.options import DEFAULT_STORE, AsJson, DryRun, StoreUrl, open_for_writing
 from esdedup.cli.output import console, count, live_line, print_json
 
 ExpireBy = Literal["story", "group", "article"]
@@ -27,7 +27,7 @@ def expire(
         "--keys-only",
         help="Delete only keys: articles and groups stay, but no further copies are found.",
     ),
-    dry_run: bool = Option(False, "--dry-run", help="Only count."),
+    dry_run: DryRun = False,
     json_: AsJson = False,
 ) -> None:
     """Delete old articles, or only their keys, without breaking groups.

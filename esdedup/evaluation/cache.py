@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import cache
 from importlib.metadata import version
@@ -44,14 +44,16 @@ def extract_pages(
                 else:
                     out[page.id] = _from_row(page.id, row[0])
             progress(len(out), len(pages))
-            for page, found in zip(new, _extract(new, settings), strict=True):
-                if isinstance(found, Failure):
-                    out[page.id] = found
-                else:
-                    row = (_key(page, settings), found)
-                    db.execute("INSERT OR REPLACE INTO articles VALUES (?, ?)", row)
-                    out[page.id] = _from_row(page.id, found)
-                progress(len(out), len(pages))
+            with Workers(os.cpu_count() or 1, to_rows, settings) as pool:
+                rows = (row for chunk in pool.map(new, settings.batch) for row in chunk)
+                for page, found in zip(new, rows, strict=True):
+                    if isinstance(found, Failure):
+                        out[page.id] = found
+                    else:
+                        row = (_key(page, settings), found)
+                        db.execute("INSERT OR REPLACE INTO articles VALUES (?, ?)", row)
+                        out[page.id] = _from_row(page.id, found)
+                    progress(len(out), len(pages))
         finally:
             db.commit()
     return out
@@ -92,12 +94,6 @@ def extractor_version() -> str:
 def _key(page: Document, settings: Settings) -> str:
     digest = hashlib.sha256(page.html or b"").hexdigest()
     return f"{extractor_version()}:{settings.extractor}:{settings.page_megabytes}:{digest}"
-
-
-def _extract(pages: Sequence[Document], settings: Settings) -> Iterator[str | Failure]:
-    with Workers(os.cpu_count() or 1, to_rows, settings) as pool:
-        for chunk in pool.map(pages, settings.batch):
-            yield from chunk
 
 
 def to_rows(pages: Sequence[Document], settings: Settings) -> list[str]:

@@ -18,7 +18,7 @@ from esdedup.errors import InputError, SettingsError
 from esdedup.ingest.failures import map_documents
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.matching.verify import verify
-from esdedup.model import Decision, Document, Failure
+from esdedup.model import Document, Failure
 from esdedup.model.batching import batched
 from esdedup.model.methods import is_distance
 from esdedup.settings import Settings
@@ -99,21 +99,32 @@ class Ours:
         settings = replace(self.settings, keep="arrival", on_duplicate="link")
         rulings = []
         with Deduplicator.open(self.store, settings) as deduplicator:
-            if self.store != IN_MEMORY and deduplicator.store.maintenance.stats().get("documents"):
+            store = deduplicator.store
+            if self.store != IN_MEMORY and store.maintenance.stats().get("documents"):
                 raise InputError("the store has documents already; eval needs an empty one")
             try:
                 for place, item in enumerate(sign_items(without_dates(items), settings)):
-                    decision = deduplicator.write([item])[0].decision
-                    rulings.append(_to_ruling(decision))
+                    made = deduplicator.write([item])[0].decision
+                    is_linked = made.role in ("duplicate", "update")
+                    other = made.evidence[0].other if is_linked else None
+                    rulings.append(Ruling(made.id, other, made.role == "update"))
                     progress(place + 1, len(items))
-                groups = _groups(deduplicator, [item.id for item in items])
+                store.concurrency.make_visible()
+                there = store.documents.get(item.id for item in items)
             finally:
-                if self.store != IN_MEMORY:
-                    _empty(deduplicator, [r.id for r in rulings])
+                if self.store != IN_MEMORY:  # empty again, for the next order or run
+                    ids = [ruling.id for ruling in rulings]
+                    with store.concurrency.transaction():
+                        store.documents.delete(ids)
+                        store.quarantine.remove(ids)
+                    store.concurrency.make_visible()
+        # An update counts as linked; a failure is a group of its own.
+        groups = {i.id: there[i.id].decision.story if i.id in there else i.id for i in items}
         return Replay(tuple(rulings), groups)
 
     def likenesses(self, items: Sequence[Item]) -> Iterator[Likeness]:
-        """Pairs that share keys enough to be candidates, verified; all documents attract."""
+        """Pairs that share keys enough to be candidates, verified; every document is a
+        representative."""
         settings = replace(self.settings, attract="all", candidate_window=0.0)
         pending, questions = PendingIndex(), QueryBuilder.of(settings)
         places = {item.id: i for i, item in enumerate(items)}
@@ -161,24 +172,3 @@ def sign_items(items: Iterable[Item], settings: Settings) -> Iterator[Signed | F
     """In the order of the items, failures in their place."""
     for part in batched(items, _BATCH):
         yield from map_documents(part, lambda documents: prepare(documents, settings))
-
-
-def _to_ruling(decision: Decision) -> Ruling:
-    if decision.role not in ("duplicate", "update"):
-        return Ruling(decision.id)
-    return Ruling(decision.id, decision.evidence[0].other, decision.role == "update")
-
-
-def _groups(deduplicator: Deduplicator, ids: Sequence[str]) -> dict[str, str]:
-    """The story of each document: an update counts as linked. A failure is a group of its own."""
-    deduplicator.store.concurrency.make_visible()
-    there = deduplicator.store.documents.get(ids)
-    return {i: there[i].decision.story if i in there else i for i in ids}
-
-
-def _empty(deduplicator: Deduplicator, ids: Sequence[str]) -> None:
-    """Empty the store for the next order or run."""
-    with deduplicator.store.concurrency.transaction():
-        deduplicator.store.documents.delete(ids)
-        deduplicator.store.quarantine.remove(ids)
-    deduplicator.store.concurrency.make_visible()

@@ -25,8 +25,7 @@ from esdedup.matching.verify import verify
 from esdedup.model.batching import batched
 from esdedup.model.json_form import JsonField, Result, Rounded
 from esdedup.model.methods import is_distance
-from esdedup.settings import Settings
-from esdedup.stores import Record, Store
+from esdedup.stores import Store
 
 BINS = 10
 _BATCH = 100
@@ -77,28 +76,21 @@ def sample(
 def _candidate_pairs(
     store: Store, most: int, draw: random.Random
 ) -> Iterator[tuple[str, str, float, bool]]:
-    for records in _drawn_records(store, most, draw):
-        settings = store.settings
-        everybody = QueryBuilder.of(replace(settings, attract="all"))
+    settings = store.settings
+    everybody = QueryBuilder.of(replace(settings, attract="all"))
+    ids = sorted(store.documents.changed_ids(_EVER))
+    draw.shuffle(ids)
+    for part in batched(ids[:most], _BATCH):
+        records = list(store.documents.get(part).values())
         queries = [everybody.build(r, r.order) for r in records]
         for record, candidates in zip(records, store.candidates.find(queries), strict=True):
             for c in candidates:
                 evidence = verify(c, record, settings, c.shared)
-                score = _between_0_and_1(evidence.overlap, settings)
-                yield c.id, record.document.id, score, evidence.verdict != "different"
-
-
-def _between_0_and_1(measure: float, settings: Settings) -> float:
-    if is_distance(settings.verified_by):
-        return max(0.0, 1 - measure / _FARTHEST)
-    return min(1.0, max(0.0, measure))
-
-
-def _drawn_records(store: Store, most: int, draw: random.Random) -> Iterator[list[Record]]:
-    ids = sorted(store.documents.changed_ids(_EVER))
-    draw.shuffle(ids)
-    for part in batched(ids[:most], _BATCH):
-        yield list(store.documents.get(part).values())
+                score = evidence.overlap
+                if is_distance(settings.verified_by):
+                    score = 1 - score / _FARTHEST
+                is_reported = evidence.verdict != "different"
+                yield c.id, record.document.id, min(1.0, max(0.0, score)), is_reported
 
 
 # --- judgements --------------------------------------------------------------------------------

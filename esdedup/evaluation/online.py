@@ -68,7 +68,8 @@ def order_ids(gold: GoldSet, order: Arrival, seed: int) -> list[str]:
     if order == "depth-first":
         return sorted(ids, key=lambda i: (gold.cluster[i], i not in gold.originals, i))
     if order == "time":
-        return sorted(ids, key=lambda i: (_date_of(gold, i), i))
+        dates = {i: item.published for i, item in gold.items.items() if isinstance(item, Document)}
+        return sorted(ids, key=lambda i: (dates.get(i) or _NO_DATE, i))
     random.Random(seed).shuffle(ids)
     if order == "random":
         return ids
@@ -78,11 +79,6 @@ def order_ids(gold: GoldSet, order: Arrival, seed: int) -> list[str]:
         out[first.get(gold.cluster[id_], id_)] = None
         out[id_] = None
     return list(out)
-
-
-def _date_of(gold: GoldSet, id_: str) -> datetime:
-    item = gold.items[id_]
-    return (item.published if isinstance(item, Document) else None) or _NO_DATE
 
 
 def run_online(
@@ -103,8 +99,11 @@ def run_online(
     for place, ruling in enumerate(replay.rulings):
         own = truth[ruling.id]
         into = truth[ruling.other] if ruling.other is not None else None
-        if place:
-            verdicts[ruling.id] = _verdict(into, own, is_first=own not in seen)
+        is_original = own not in seen
+        if place and into is None:
+            verdicts[ruling.id] = "tn" if is_original else "fn"
+        elif place:
+            verdicts[ruling.id] = "tp" if into == own and not is_original else "fp"
         seen.add(own)
     return OnlineRun(replay, verdicts, gold.cluster)
 
@@ -114,9 +113,3 @@ def cluster_summary(gold: GoldSet, runs: Sequence[OnlineRun]) -> JSON:
     pairs = [pairs_of_clusters(gold.cluster, run.replay.groups) for run in runs]
     found = [cluster_measures(gold.cluster, run.replay.groups) for run in runs]
     return {**summarise(pairs), **{n: round(fmean(f[n] for f in found), 4) for n in found[0]}}
-
-
-def _verdict(into: str | None, cluster: str, *, is_first: bool) -> Verdict:
-    if into is None:
-        return "tn" if is_first else "fn"
-    return "tp" if into == cluster and not is_first else "fp"

@@ -104,7 +104,8 @@ def run_pairs(gold: GoldSet, detector: EvaluatedMethod, *, labels: Labels = "cop
 
     Where clusters are `events`, the pairs of an event are judged, and none of them is a copy.
     """
-    ids = _ids(gold)
+    named: Iterable[str] = gold.cluster or (i for p in gold.pairs for i in (p.a, p.b))
+    ids = sorted(gold.items if gold.is_closed else set(named))
     items = [gold.items[id_] for id_ in ids]
     judged, others = _judged_pairs(gold, ids, labels)
     everything = others > 0
@@ -115,11 +116,6 @@ def run_pairs(gold: GoldSet, detector: EvaluatedMethod, *, labels: Labels = "cop
         if everything or key in judged:
             scores[key] = (found.score, found.is_reported)
     return PairRun(judged, others, scores, undecided)
-
-
-def _ids(gold: GoldSet) -> list[str]:
-    named: Iterable[str] = gold.cluster or (i for p in gold.pairs for i in (p.a, p.b))
-    return sorted(set(named)) if not gold.is_closed else sorted(gold.items)
 
 
 def _judged_pairs(gold: GoldSet, ids: Sequence[str], labels: Labels) -> tuple[dict[Key, Pair], int]:

@@ -95,8 +95,12 @@ def extract(document: Document, settings: Settings) -> Document:
     """
     if document.html is None:
         return document
-    page = _decode(_check_page(document.html, settings), _declared_by_server(document))
-    tree = _parse(page)
+    charset = document.extra.get("charset")  # as the server declared it
+    declared = (charset,) if isinstance(charset, str) and charset.isascii() else ()
+    page = _decode(_check_page(document.html, settings), declared)
+    tree = _trafilatura().utils.load_html(page)
+    if tree is None:
+        raise ExtractionError("the page cannot be parsed as HTML")
     about = _About(tree, document.url)
     text = _read_fast(page) if settings.extractor == "fast" else _read_accurately(tree)
     if not re.search(r"\w", text):
@@ -142,11 +146,6 @@ def _check_page(page: bytes, settings: Settings) -> bytes:
     return page
 
 
-def _declared_by_server(document: Document) -> tuple[str, ...]:
-    charset = document.extra.get("charset")
-    return (charset,) if isinstance(charset, str) and charset.isascii() else ()
-
-
 def _decode(page: bytes, declared: tuple[str, ...]) -> str:
     text = decode_page(page, declared)
     if found := _XML_DECLARATION.match(text):  # lxml refuses one in a text
@@ -154,13 +153,6 @@ def _decode(page: bytes, declared: tuple[str, ...]) -> str:
     if "<html" not in text[:_HEAD_BYTES].lower():  # trafilatura refuses fragments
         text = f"<html><body>{text}</body></html>"
     return text
-
-
-def _parse(page: str) -> HtmlElement:
-    tree = _trafilatura().utils.load_html(page)
-    if tree is None:
-        raise ExtractionError("the page cannot be parsed as HTML")
-    return tree
 
 
 @cache
@@ -187,9 +179,12 @@ def _read_accurately(tree: HtmlElement) -> str:
     text = _body(tree, include_tables=False)
     if tree.find(".//table") is not None:
         wider = _body(tree, include_tables=True)
-        if _share_kept(text, wider) < _KEPT_OF_SAME:
+        own = _word_sequences(text)
+        if own and len(own & _word_sequences(wider)) < _KEPT_OF_SAME * len(own):
             text = wider
-        text = _keep_confirmed_lines(text, _read_by_readability(tree))
+        # readability-lxml, which trafilatura brings; "" if it fails
+        other = _trafilatura().external.try_readability(deepcopy(tree)).text_content() or ""
+        text = _keep_confirmed_lines(text, other)
     if len(text.split()) < _FEW_WORDS:
         generous = _body(tree, include_tables=True, favor_recall=True)
         text = max(text, generous, key=len)
@@ -236,12 +231,6 @@ def _keep_confirmed_lines(text: str, other: str) -> str:
     return "\n".join(kept) if _LEAST_CONFIRMED <= share < _MOST_CONFIRMED else text
 
 
-def _share_kept(text: str, other: str) -> float:
-    """Of the word sequences of a text, those that another one has, too."""
-    own = _word_sequences(text)
-    return len(own & _word_sequences(other)) / len(own) if own else 1.0
-
-
 def _word_sequences(text: str) -> set[tuple[str, ...]]:
     words = text.split()
     return set(zip(*(words[start:] for start in range(_SEQUENCE)), strict=False))
@@ -250,12 +239,6 @@ def _word_sequences(text: str) -> set[tuple[str, ...]]:
 def _body(tree: HtmlElement, **options: bool) -> str:
     found = _trafilatura().bare_extraction(tree, include_comments=False, **options)
     return clean((found.text or "").strip()) if found is not None else ""
-
-
-def _read_by_readability(tree: HtmlElement) -> str:
-    """The text that readability-lxml keeps, which trafilatura brings; "" if it fails."""
-    found = _trafilatura().external.try_readability(deepcopy(tree))
-    return found.text_content() or ""
 
 
 class _About:

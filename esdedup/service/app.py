@@ -59,7 +59,12 @@ def make_app(config: ServiceConfig) -> FastAPI:
     problems.register(app)
     for topic in (articles, searching, comparing, stories, corrections, admin):
         app.include_router(topic.router)
-    _add_page(app)
+    app.mount("/static", _Files(directory=_PAGE), name="static")
+
+    @app.get("/", include_in_schema=False)
+    async def page() -> Response:
+        return FileResponse(_PAGE / "index.html", headers=_ASK_AGAIN)
+
     description.complete(app)
     service.addresses = frozenset((*app.openapi()["paths"], "/", "/openapi.json"))
     app.add_middleware(Limits, service=service)
@@ -71,14 +76,3 @@ class _Files(StaticFiles):
         response = super().file_response(*args, **options)
         response.headers.update(_ASK_AGAIN)
         return response
-
-
-def _add_page(app: FastAPI) -> None:
-    """The page for people, where it is installed: / and /static."""
-    if not (_PAGE / "index.html").is_file():
-        return
-    app.mount("/static", _Files(directory=_PAGE), name="static")
-
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return FileResponse(_PAGE / "index.html", headers=_ASK_AGAIN)

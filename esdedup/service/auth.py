@@ -103,7 +103,10 @@ class ReadRoute(OpenRoute):
             service = service_of(request)
             check_key(service, request, self.needed)
             if self.body_field is not None or self.media_type != _JSON:
-                _check_media_type(request, self.media_type)
+                # A form on a page of another site can send other media types only.
+                given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+                if given != self.media_type:
+                    raise Problem(415, "media-type", f"send Content-Type: {self.media_type}")
             if self.needed != "read":
                 service.check_writable()
                 self._refuse_if_full(service, request)
@@ -133,7 +136,9 @@ class AdminRoute(ReadRoute):
 def check_key(service: Service, request: Request, needed: Scope) -> None:
     if service.keys is None:
         return
-    given = _sent_key(request)
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    sent = value.strip() if scheme.lower() == "bearer" else ""
+    given = sent or request.headers.get("x-api-key")
     if given is None:
         raise Problem(
             401, "no-key", "send a key: Authorization: Bearer esdedup_…", headers=_CHALLENGE
@@ -144,17 +149,3 @@ def check_key(service: Service, request: Request, needed: Scope) -> None:
     request.scope["esdedup.key"] = key.name
     if not key.allows(needed):
         raise Problem(403, "scope", f"the key may {key.scope}; this needs {needed}")
-
-
-def _sent_key(request: Request) -> str | None:
-    scheme, _, value = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and value.strip():
-        return value.strip()
-    return request.headers.get("x-api-key")
-
-
-def _check_media_type(request: Request, wanted: str) -> None:
-    """Refuse any other media type: a form on a page of another site can send only those."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != wanted:
-        raise Problem(415, "media-type", f"send Content-Type: {wanted}")

@@ -66,7 +66,9 @@ class EventStream:
                 change = coming.result()
                 if change is None:
                     return
-                yield _message(change)
+                name = str(change.get("change", "message")).encode()
+                # One line of data: JSON escapes line breaks.
+                yield b"event: " + name + b"\ndata: " + encode_json(change) + b"\n\n"
         finally:
             stopped.cancel()
             self._listening.discard(queue)
@@ -118,9 +120,3 @@ class EventStream:
         self._ended.set()
         if self._thread is not None:
             self._thread.join(_AGAIN_SECONDS)
-
-
-def _message(change: JSON) -> bytes:
-    """One line of data: JSON escapes line breaks."""
-    name = str(change.get("change", "message")).encode()
-    return b"event: " + name + b"\ndata: " + encode_json(change) + b"\n\n"

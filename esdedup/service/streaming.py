@@ -12,7 +12,7 @@ import asyncio
 import logging
 import tempfile
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,7 @@ from esdedup.clustering.outcomes import Outcome, id_of
 from esdedup.errors import EsdedupError
 from esdedup.ingest.readers.dates import UnreadDates
 from esdedup.ingest.readers.records import record_failure
+from esdedup.ingest.readers.streams import LineSplitter, OversizedLine
 from esdedup.ingest.sign import Signed
 from esdedup.model import JSON, Document, Failure
 from esdedup.model.encoding import parse_json
@@ -100,43 +101,6 @@ class Line:
     text: bytes | None
 
 
-class Lines:
-    """Pieces of a body to lines; one that is too long is dropped as it comes, not collected."""
-
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
-        self._begun = bytearray()
-        self._is_too_long = False
-        self._number = 0
-
-    def add(self, piece: bytes) -> list[Line]:
-        *whole, rest = piece.split(b"\n")
-        found = []
-        for part in whole:
-            self._extend(part)
-            found += self._end_line()
-        self._extend(rest)
-        return found
-
-    def rest(self) -> list[Line]:
-        """A last line without an end is a line."""
-        return self._end_line() if self._begun or self._is_too_long else []
-
-    def _extend(self, part: bytes) -> None:
-        if self._is_too_long or len(self._begun) + len(part) > self._longest:
-            self._is_too_long = True
-            self._begun.clear()
-        else:
-            self._begun += part
-
-    def _end_line(self) -> list[Line]:
-        self._number += 1
-        text = None if self._is_too_long else bytes(self._begun)
-        self._begun.clear()
-        self._is_too_long = False
-        return [] if text is not None and not text.strip() else [Line(self._number, text)]
-
-
 async def index_stream(
     service: Service, body: AsyncIterator[bytes], request: str
 ) -> AsyncIterator[bytes]:
@@ -160,7 +124,8 @@ class _Run:
         self._service, self._spool, self._request = service, spool, request
         self._waiting: list[Line] = []
         self._size = 0
-        self._last = 0  # the last line that was worked on
+        self._number = 0  # of the last line that was read
+        self._last = 0  # of the last line that was worked on
         self._roles: Counter[str] = Counter()
         self._statuses: Counter[str] = Counter()
         self._unread_dates = UnreadDates()
@@ -192,7 +157,7 @@ class _Run:
 
     async def _take(self, body: AsyncIterator[bytes]) -> bool:
         """Whether the whole body was read; False where the service stops before its end."""
-        lines = Lines(self._service.config.body_bytes)
+        lines = LineSplitter(self._service.config.body_bytes)
         stopping = asyncio.ensure_future(self._service.stopping.wait())
         coming: asyncio.Future[bytes] | None = None
         try:
@@ -220,11 +185,15 @@ class _Run:
             if coming is not None:
                 coming.cancel()
 
-    async def _collect(self, found: Sequence[Line]) -> None:
+    async def _collect(self, found: Iterable[bytes | OversizedLine]) -> None:
         most = self._service.settings.batch
-        for one in found:
-            self._waiting.append(one)
-            self._size += len(one.text or b"")
+        for line in found:
+            self._number += 1
+            text = None if isinstance(line, OversizedLine) else line
+            if text is not None and not text.strip():
+                continue
+            self._waiting.append(Line(self._number, text))
+            self._size += len(text or b"")
             if len(self._waiting) >= most or self._size >= _BATCH_BYTES:
                 await self._flush()
 

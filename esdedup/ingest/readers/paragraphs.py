@@ -23,8 +23,11 @@ def join_wrapped_lines(text: str) -> str:
     width = max(map(len, lines))
     if not _NARROWEST <= width <= _WIDEST:
         return text
-    inside = [i for i in range(1, len(lines)) if _is_inside_paragraph(lines[i - 1], lines[i])]
-    wraps = {i for i in inside if len(lines[i - 1]) + 1 + len(_first_word(lines[i])) > width}
+    # Paragraphs are parted by an empty line, or begin with an indent.
+    inside = [
+        i for i in range(1, len(lines)) if lines[i - 1] and lines[i] and not lines[i][0].isspace()
+    ]
+    wraps = {i for i in inside if len(lines[i - 1]) + 1 + len(lines[i].split()[0]) > width}
     if len(wraps) < max(_FEWEST, _MOST * len(inside)):
         return text
     wraps |= {i for i in inside if lines[i][0].islower()}
@@ -32,12 +35,3 @@ def join_wrapped_lines(text: str) -> str:
         line if i == 0 else f" {line}" if i in wraps else f"\n{line}"
         for i, line in enumerate(lines)
     )
-
-
-def _is_inside_paragraph(line: str, following: str) -> bool:
-    """Paragraphs are parted by an empty line, or begin with an indent."""
-    return bool(line and following) and not following[0].isspace()
-
-
-def _first_word(line: str) -> str:
-    return line.split(maxsplit=1)[0]

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import BinaryIO, cast
 
 from esdedup.ingest.readers.encodings import bom_encoding, likely_encoding
@@ -111,28 +112,42 @@ def read_whole(stream: BinaryIO) -> bytes | OversizedLine:
     return bytes(out)
 
 
+class LineSplitter:
+    r"""Pieces to lines without their \n or \r\n; one that is too long is not collected."""
+
+    def __init__(self, longest: int = MAX_BYTES) -> None:
+        self._longest = longest
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> Iterator[bytes | OversizedLine]:
+        """The lines that end in this piece."""
+        *ended, begun = piece.split(b"\n")
+        for part in ended:
+            yield self._end(part)
+        self._size += len(begun)
+        self._held.append(begun)
+        if self._size > self._longest:
+            self._held.clear()
+
+    def rest(self) -> Iterator[bytes | OversizedLine]:
+        """A last line without an end is a line."""
+        if self._size:
+            yield self._end(b"")
+
+    def _end(self, part: bytes) -> bytes | OversizedLine:
+        size, held = self._size + len(part), [*self._held, part]
+        self._held, self._size = [], 0
+        return b"".join(held).removesuffix(b"\r") if size <= self._longest else OversizedLine(size)
+
+
 def read_lines(source: Source) -> Iterator[bytes | OversizedLine]:
-    r"""Lines without their \n or \r\n, `source.at` counting them from 1."""
-    held: list[bytes] = []
-    size = 0
-    for piece in read_pieces(source.stream):
-        first, *rest = piece.split(b"\n")
-        size += len(first)
-        if size <= MAX_BYTES:
-            held.append(first)
-        else:
-            held.clear()
-        if not rest:
-            continue
+    """The lines of an input, `source.at` counting them from 1."""
+    splitter = LineSplitter()
+    pieces = map(splitter.add, read_pieces(source.stream))
+    for line in chain(chain.from_iterable(pieces), splitter.rest()):
         source.at += 1
-        yield b"".join(held).removesuffix(b"\r") if size <= MAX_BYTES else OversizedLine(size)
-        for line in rest[:-1]:
-            source.at += 1
-            yield line.removesuffix(b"\r")
-        held, size = [rest[-1]], len(rest[-1])
-    if size:
-        source.at += 1
-        yield b"".join(held) if size <= MAX_BYTES else OversizedLine(size)
+        yield line
 
 
 class LineDecoder:

@@ -14,7 +14,7 @@ from esdedup.ingest.readers import dates
 from esdedup.model import JSON
 from esdedup.model.queries import FRONT_BY, FRONT_SIZE, By
 from esdedup.model.queries import Query as Asked
-from esdedup.model.results import StoryHit, StoryPage
+from esdedup.model.results import StoryPage
 from esdedup.search.fold import Folded
 from esdedup.search.fold import fold as fold_list
 from esdedup.search.searcher import Searcher
@@ -109,22 +109,14 @@ def _page(deduplicator: Deduplicator, asked: SearchIn) -> JSON:
     if asked.facets:
         page = replace(page, facets=tuple(searcher.facets(query, asked.facets, **options)))
     out = page.to_json()
-    if asked.expand:
-        for hit, shown in zip(page.hits, out["hits"], strict=True):
-            shown["folded"] = _list_folded(searcher, hit, asked.by)
-    if not asked.texts:
-        for shown in out["hits"]:
+    for hit, shown in zip(page.hits, out["hits"], strict=True):
+        if asked.expand:  # the other articles, whether or not they match
+            value = hit.story if asked.by == "story" else hit.group
+            found = searcher.copies(value, by=asked.by, size=_EXPANDED).members if value else ()
+            shown["folded"] = [one.to_json() for one in found if one.document.id != hit.id]
+        if not asked.texts:
             shown.pop("text", None)
     return out
-
-
-def _list_folded(searcher: Searcher, hit: StoryHit, by: By) -> list[JSON]:
-    """The other articles of the group or story, whether or not they match."""
-    value = hit.story if by == "story" else hit.group
-    if value is None:
-        return []
-    found = searcher.copies(value, by=by, size=_EXPANDED)
-    return [member.to_json() for member in found.members if member.document.id != hit.id]
 
 
 def _parse_filters(pairs: list[str]) -> dict[str, list[str]]:

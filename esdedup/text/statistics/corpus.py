@@ -169,7 +169,14 @@ class Statistics:
 
     def merge(self, other: Statistics) -> Statistics:
         """Of both corpora; a document that is in both counts twice."""
-        self._check_alike(other)
+        mine = (self.phrase_words, self.shape, self.sample.limit)
+        if mine != (other.phrase_words, other.shape, other.sample.limit):
+            raise InputError(
+                f"statistics of phrases of {self.phrase_words} words in {self.shape.width:,} x "
+                f"{self.shape.depth} cells do not add to those of {other.phrase_words} words in "
+                f"{other.shape.width:,} x {other.shape.depth}; build both with the same --error, "
+                "--doubt and phrase_words"
+            )
         sites = dict(self.sites)
         for name, pages in other.sites.items():
             sites[name] = sites.get(name, 0) + pages
@@ -187,17 +194,6 @@ class Statistics:
             add_tables(self.site_pages, other.site_pages),
             self.site_stories | other.site_stories,
         )
-
-    def _check_alike(self, other: Statistics) -> None:
-        mine = (self.phrase_words, self.shape, self.sample.limit)
-        theirs = (other.phrase_words, other.shape, other.sample.limit)
-        if mine != theirs:
-            raise InputError(
-                f"statistics of phrases of {self.phrase_words} words in {self.shape.width:,} x "
-                f"{self.shape.depth} cells do not add to those of {other.phrase_words} words in "
-                f"{other.shape.width:,} x {other.shape.depth}; build both with the same --error, "
-                "--doubt and phrase_words"
-            )
 
 
 class StatisticsBuilder:

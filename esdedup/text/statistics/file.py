@@ -82,7 +82,10 @@ def _to_arrays(statistics: Statistics) -> tuple[dict[str, Any], dict[str, Array]
     for place, counts in enumerate(statistics.languages.values()):
         arrays[f"stems_{place}"] = counts.stems.keys
         arrays[f"documents_{place}"] = counts.stems.counts
-    return description, {name: _little_endian(array) for name, array in arrays.items()}
+    return description, {
+        name: array.astype(array.dtype.newbyteorder("<"), copy=False)
+        for name, array in arrays.items()
+    }
 
 
 def _from_arrays(
@@ -118,10 +121,6 @@ def _version(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> str
         digest.update(f"\n{name} {array.dtype.str} {list(array.shape)}\n".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:_DIGITS]
-
-
-def _little_endian(array: Array) -> Array:
-    return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
 def _native(array: Array) -> Array:
