@@ -53,7 +53,7 @@ class Constraint(Result):
         tuple[str, ...],
         JsonField(
             omit_empty=True,
-            description="Those it was said of, where it follows from another word.",
+            description="The articles of the constraint that this one follows from.",
         ),
     ] = ()
 

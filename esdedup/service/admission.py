@@ -1,4 +1,4 @@
-"""Back-pressure: how much may be under way at once, and when to come again."""
+"""Back-pressure: how many writes and bytes may be in progress, and when to retry."""
 
 from __future__ import annotations
 

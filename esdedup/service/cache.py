@@ -1,4 +1,4 @@
-"""Answers that are given again for a while."""
+"""A cache of results that expire."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ T = TypeVar("T")
 
 
 class TimedCache(Generic[T]):
-    """Answers of the last `seconds`, by question. Who asks while one is looked for waits for it."""
+    """Results of the last `seconds`, by key. All callers that want a key while it is computed wait
+    for the same result."""
 
     def __init__(self, seconds: float, most: int = 8) -> None:
         self._seconds, self._most = seconds, most
-        self._asked: dict[Hashable, tuple[float, asyncio.Future[T]]] = {}
+        self._entries: dict[Hashable, tuple[float, asyncio.Future[T]]] = {}
 
-    async def get(self, question: Hashable, answer: Callable[[], Awaitable[T]]) -> T:
-        """Cached, or looked for anew; a failure is not cached."""
-        at, looking = self._asked.get(question, (0.0, None))
-        if looking is None or (looking.done() and monotonic() - at > self._seconds):
-            looking = asyncio.ensure_future(answer())
-            self._asked.pop(question, None)
-            self._asked[question] = monotonic(), looking
-            while len(self._asked) > self._most:
-                del self._asked[next(iter(self._asked))]
+    async def get(self, key: Hashable, compute: Callable[[], Awaitable[T]]) -> T:
+        """Return the cached result, or compute it; a failure is not cached."""
+        at, result = self._entries.get(key, (0.0, None))
+        if result is None or (result.done() and monotonic() - at > self._seconds):
+            result = asyncio.ensure_future(compute())
+            self._entries.pop(key, None)
+            self._entries[key] = monotonic(), result
+            while len(self._entries) > self._most:
+                del self._entries[next(iter(self._entries))]
         try:
-            return await asyncio.shield(looking)
+            return await asyncio.shield(result)
         except Exception:
-            self._asked.pop(question, None)
+            self._entries.pop(key, None)
             raise
 
     def clear(self) -> None:
-        self._asked.clear()
+        self._entries.clear()

@@ -1,4 +1,4 @@
-"""What a service is started with."""
+"""Configuration of the service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class ServiceConfig:
-    """Limits are for one process; nothing that a client sends is held beyond them."""
+    """The store, the settings and the limits of one process."""
 
     store: str = field(repr=False)  # its URL may hold a password
     settings: Settings | None = None

@@ -1,7 +1,7 @@
 """Errors as `application/problem+json` (RFC 9457), the same everywhere.
 
-`type` is a stable name for programs, `detail` a sentence for people with the remedy in it. What a
-store says of itself may name hosts and paths: that goes to the log, not to the client.
+`type` is a stable name for programs, `detail` a sentence for people that includes the remedy.
+Messages of a store may name hosts and paths: they go to the log, not to the client.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _OF_CLIENTS: tuple[tuple[type[EsdedupError], int, str], ...] = (
 
 
 def problem_of(error: EsdedupError) -> Problem:
-    """What one of our own errors means to a client."""
+    """The problem that a client gets for one of our own errors."""
     for kind, status, code in _OF_CLIENTS:
         if isinstance(error, kind):
             return Problem(status, code, str(error))
@@ -104,7 +104,7 @@ def problem_of(error: EsdedupError) -> Problem:
 
 
 def register(app: FastAPI) -> None:
-    """Everything that a route can raise becomes a problem."""
+    """Turn every error that a route raises into a problem."""
 
     def respond(request: Request, error: Exception) -> Response:
         problem = _as_problem(error, request)
@@ -150,7 +150,7 @@ def _allowed_methods(error: HTTPException, request: Request) -> set[str]:
 
 
 def _problem_of_validation(error: RequestValidationError) -> Problem:
-    """Without the values themselves: they may be long, or nobody else's business."""
+    """The values themselves are left out: they may be long or confidential."""
     errors = [
         {"where": [str(part)[:100] for part in one["loc"]], "message": str(one["msg"])[:300]}
         for one in list(error.errors())[:20]

@@ -1,4 +1,4 @@
-"""Responses: how JSON is sent, and the results that only the service has."""
+"""Responses: JSON encoding, and the results that only the service has."""
 
 from __future__ import annotations
 
@@ -62,21 +62,21 @@ class JsonResponse(Response):
 
 @dataclass(frozen=True, slots=True)
 class Indexed(Result):
-    """A decision, and what it meant for the store."""
+    """A decision, and its effect on the store."""
 
     outcome: Annotated[Outcome, JsonField(flat=True)]
     relinked: Annotated[
         tuple[Outcome, ...],
         JsonField(
             omit_empty=True,
-            description="Articles that were stored before and got another group, story or role.",
+            description="Stored articles that got another group, story or role.",
         ),
     ] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Result):
-    """What would be decided about an article that is not stored."""
+    """The decision about an article that is not stored."""
 
     decision: Annotated[Decision, JsonField(flat=True)]
     unread_date: UnreadDate = None
@@ -84,7 +84,7 @@ class Check(Result):
 
 @dataclass(frozen=True, slots=True)
 class Shown(Result):
-    """An article, and what was decided about it."""
+    """An article and the decision about it."""
 
     document: Document
     decision: Decision
@@ -123,16 +123,16 @@ class MemberPage(Result):
 
     found: Annotated[Members, JsonField(flat=True)]
     group: Annotated[
-        str | None, JsonField(omit_empty=True, description="Where asked for by group.")
+        str | None, JsonField(omit_empty=True, description="Present for `by=group`.")
     ] = None
     story: Annotated[
-        str | None, JsonField(omit_empty=True, description="Where asked for by story.")
+        str | None, JsonField(omit_empty=True, description="Present for `by=story`.")
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class CopyPage(Result):
-    """A page of what was found of a text, most words first; `total` counts all."""
+    """A page of the articles that share passages with a text; `total` counts all."""
 
     total: int
     checked: Annotated[TextReuse, JsonField(flat=True)]
@@ -150,7 +150,7 @@ class Front(Result):
 
 @dataclass(frozen=True, slots=True)
 class StoryTotal(Result):
-    """How many there are in all."""
+    """How many versions and partial copies a story has."""
 
     versions: int
     partial: int | None
@@ -177,7 +177,7 @@ class EventPage(Result):
 
 @dataclass(frozen=True, slots=True)
 class CorrectionPage(Result):
-    """A page of the constraints of people; `total` counts all."""
+    """A page of the constraints that people set; `total` counts all."""
 
     total: int
     said: tuple[Constraint, ...]
@@ -193,7 +193,7 @@ class QuarantinePage(Result):
 
 @dataclass(frozen=True, slots=True)
 class Retried(Result):
-    """How many were tried, how many succeeded, and what became of the others."""
+    """How many articles were retried, how many succeeded, and the outcomes of the others."""
 
     tried: int
     succeeded: int
@@ -202,14 +202,14 @@ class Retried(Result):
 
 @dataclass(frozen=True, slots=True)
 class Health(Result):
-    """All is well; everything else is an error."""
+    """The service works; a problem is an error response."""
 
     status: Literal["ok"] = "ok"
 
 
 @dataclass(frozen=True, slots=True)
 class SearchDefaults(Result):
-    """How a search folds, and how many results it has, unless it says so."""
+    """The defaults of a search."""
 
     by: By = DEFAULT_BY
     size: int = DEFAULT_SIZE
@@ -217,11 +217,13 @@ class SearchDefaults(Result):
 
 @dataclass(frozen=True, slots=True)
 class About(Result):
-    """What the service is, and what the key that was sent may do."""
+    """The version and limits of the service, and the scope of the key that was sent."""
 
     version: str
     scope: Scope
-    key: Annotated[str | None, JsonField(description="Its name; null where there are no keys.")]
+    key: Annotated[
+        str | None, JsonField(description="The name of the key; null if there are no keys.")
+    ]
     read_only: bool
     body_bytes: int
     methods: tuple[str, ...]
@@ -230,7 +232,7 @@ class About(Result):
 
 @dataclass(frozen=True, slots=True)
 class Stats(Result):
-    """What is in the store; a cluster estimates groups and stories where there are many."""
+    """Counts of the store; a cluster estimates large numbers of groups and stories."""
 
     documents: int
     groups: int
@@ -240,13 +242,13 @@ class Stats(Result):
     bytes: int
     format: Annotated[
         str,
-        JsonField(description="Of the settings that shape keys: stores with the same fit."),
+        JsonField(description="Fingerprint of the settings that shape keys."),
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings(Result):
-    """All settings of the store by their names, of which these are two."""
+    """All settings of the store by name; these two are examples."""
 
     preset: str
     methods: tuple[str, ...]
@@ -256,7 +258,9 @@ class StoreSettings(Result):
 class ProblemDetails(Result):
     """An error (RFC 9457)."""
 
-    type: Annotated[str, JsonField(description="For programs: urn:esdedup:problem:queue-full.")]
+    type: Annotated[
+        str, JsonField(description="For programs, e.g. urn:esdedup:problem:queue-full.")
+    ]
     title: str
     status: int
     detail: str

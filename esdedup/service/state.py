@@ -1,4 +1,4 @@
-"""The service as its routes see it: read, index, change, and whether it is about to stop."""
+"""The state of the service that routes use: reading, indexing, changing, stopping."""
 
 from __future__ import annotations
 
@@ -164,17 +164,17 @@ class Service:
         return await self._events.get(since, lambda: self.read(job, "events"))
 
     def event_stream(self) -> EventStream:
-        """Whoever listens for events; made with the first."""
+        """The stream of events; created for the first listener."""
         if self._event_stream is None:
             config = self.config
-            # Who hears of a change asks at once what there is now.
+            # A listener that gets a change asks for the list of events at once.
             self._event_stream = EventStream(
                 config.store, self.settings, config.events_seconds, self._events.clear
             )
         return self._event_stream
 
     async def count_stream(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """A long answer, of which there are only so many at once."""
+        """Count a long response while it is sent; `config.streams` bounds their number."""
         self.streams += 1
         try:
             async for piece in pieces:
@@ -210,14 +210,14 @@ class Service:
 
     @_run_to_end
     async def change(self, change: Callable[[Deduplicator], T], stage: str) -> T:
-        """Anything else that writes."""
+        """Run any other change."""
         self.check_writable()
         async with self.admission.admit(0):
             return await self._write(change, stage)
 
     @_run_to_end
     async def retry(self) -> Retried:
-        """Work off the quarantine: pages are tried in the worker processes, as at first."""
+        """Retry the quarantine; pages are extracted in the worker processes again."""
         self.check_writable()
         async with self.admission.admit(0):
             failures = await self._write(lambda d: d.store.quarantine.entries(), "quarantine")

@@ -14,15 +14,15 @@ INTRODUCTION = """\
 
 <!-- Generated: python -m tests.docs.http > docs/http.md -->
 
-What `/openapi.json` of `esdedup serve` describes. [The service](service.md) has how to run it, what
-keys, streams, errors and limits are. Ids are parameters, never parts of an address: many are
-addresses themselves, which proxies take apart.
+These are the endpoints that `esdedup serve` describes in `/openapi.json`.
+[HTTP service](service.md) explains how to run it, and its keys, streams, errors and limits. Ids are
+query parameters, never parts of a path: many ids are URLs, which proxies would normalise.
 """
 # What the description leaves out: not for programs.
 BESIDE = """\
-`/` is [the page](page.md) for people, `/static/…` its files, `/openapi.json` the description; they
-need no key. What has GET has HEAD as well, with the same headers and no body. Every error is
-`application/problem+json`, see [errors](service.md#errors).
+`/` is the [web page](page.md), `/static/…` has its files, and `/openapi.json` is the description;
+they need no key. Every GET works as HEAD as well, with the same headers and no body. Every error is
+`application/problem+json`; see [errors](service.md#errors).
 """
 
 

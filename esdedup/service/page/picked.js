@@ -76,7 +76,7 @@ function clear() {
   show();
 }
 
-const SAID = {
+const DONE = {
   merge: "Now one group",
   split: "Now kept apart",
   pin: "Now the original",
@@ -88,14 +88,14 @@ export async function correct(what, ids) {
     const done = await ask(`/v1/corrections/${what}`, { body });
     undone.push(done.said);
     clear();
-    toast(`${SAID[what]}. ${moved(done.changed)}`, { undo: true });
+    toast(`${DONE[what]}. ${moved(done.changed)}`, { undo: true });
     again();
   } catch (error) {
     toast(error.message, { bad: true });
   }
 }
 
-// What a person said, without what it means for the groups (`of`), which goes with it.
+// Constraints that a person set, without those that follow from them (`of`).
 export function spoken(said) {
   return said.filter((one) => !one.of?.length);
 }

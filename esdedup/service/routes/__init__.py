@@ -1,7 +1,6 @@
-"""What can be asked over HTTP, one file a topic; each has a `router`.
+"""The routes of the service, one file per topic, each with a `router`.
 
-Ids are parameters and not parts of the address: many of them are addresses themselves, which
-proxies would take apart.
+Ids are query parameters, not parts of a path: many ids are URLs, which proxies would normalise.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def read_article(article: Article) -> Document:
 
 
 async def extract(service: Service, article: Article) -> Document:
-    """The article with its text, which is extracted from a page where it came as one."""
+    """The article with its text; the text of an HTML page is extracted."""
     item = await service.prepare_one(read_article(article))
     if isinstance(item, Failure):
         raise Problem(422, "unusable-article", item.reason)

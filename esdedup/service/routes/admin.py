@@ -1,4 +1,4 @@
-"""How the store and the service are: stats, quarantine, settings, health, metrics."""
+"""Routes about the store and the service: stats, quarantine, settings, health, metrics."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _reading = APIRouter(route_class=ReadRoute)
 _keeping = APIRouter(route_class=AdminRoute)
 
 
-@_open.get("/healthz", responses=responds_with(Health), summary="Whether the process lives")
+@_open.get("/healthz", responses=responds_with(Health), summary="Check that the process runs")
 async def healthz() -> Response:
     return JsonResponse(Health())
 
 
-@_open.get("/readyz", responses=responds_with(Health), summary="Whether the store can be used")
+@_open.get("/readyz", responses=responds_with(Health), summary="Check that the store answers")
 async def readyz(service: Here) -> Response:
     if service.stopping.is_set():
         raise Problem(503, "stopping", "the service is shutting down", retry_after=10)
@@ -57,14 +57,16 @@ async def readyz(service: Here) -> Response:
     return JsonResponse(Health())
 
 
-@_reading.get("/metrics", response_class=PlainTextResponse, summary="Numbers for Prometheus")
+@_reading.get("/metrics", response_class=PlainTextResponse, summary="Metrics for Prometheus")
 async def metrics(service: Here) -> Response:
     return Response(await scrape(service), media_type=MEDIA_TYPE)
 
 
-@_reading.get("/v1/service", responses=responds_with(About), summary="What this service is")
+@_reading.get(
+    "/v1/service", responses=responds_with(About), summary="Version and limits of the service"
+)
 async def about(request: Request, service: Here) -> Response:
-    """Version, limits, and what the key that was sent may do."""
+    """Also the scope of the key that was sent."""
     name = request.scope.get("esdedup.key")
     scope = service.keys.scope_of(name) if service.keys is not None and name else "admin"
     config = service.config
@@ -110,10 +112,10 @@ async def quarantine(
 
 
 @_keeping.post(
-    "/v1/quarantine/retry", responses=responds_with(Retried), summary="Try the failed ones again"
+    "/v1/quarantine/retry", responses=responds_with(Retried), summary="Retry the quarantine"
 )
 async def retry(service: Here) -> Response:
-    """Works off the quarantine: what succeeds now is indexed and leaves it."""
+    """Articles that succeed now are indexed and leave the quarantine."""
     return JsonResponse(await service.retry())
 
 

@@ -1,4 +1,4 @@
-"""Articles in, and out again: index, check, show, delete."""
+"""Routes for articles: index, check, show, delete."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _BULK = {
 
 @_writing.post("/articles", responses=responds_with(Indexed, 201), summary="Index one article")
 async def index_one(article: Article, service: Here) -> Response:
-    """Decides and stores. 201 where the article is new, 200 where it was known."""
+    """Decides about the article and stores it: 201 for a new article, 200 for a known one."""
     document = read_article(article)
     size = len(document.text) + len(document.html or b"")
     _, outcomes = await service.index(lambda: [document], size)
@@ -65,10 +65,11 @@ async def index_one(article: Article, service: Here) -> Response:
     summary="Index many articles",
 )
 async def index_many(request: Request, service: Here) -> Response:
-    """One article a line; a decision a line as batches are written, and a summary as the last.
+    """Send one article per line. The response has one decision per line, written batch by batch,
+    and a summary as its last line.
 
-    A line that cannot be used is answered with status `failed` and goes to the quarantine, as
-    does an article that cannot be processed. While the store is busy the body is read more slowly.
+    A line that cannot be used gets the status `failed` and goes to the quarantine, like an article
+    that cannot be processed. While the store is busy, the body is read more slowly.
     """
     if service.streams >= service.config.streams:
         raise Problem(
@@ -80,7 +81,7 @@ async def index_many(request: Request, service: Here) -> Response:
 
 @_reading.post("/check", responses=responds_with(Check), summary="Decide without writing")
 async def check(article: Article, service: Here) -> Response:
-    """New, a copy of which article, or an update of it: nothing is stored."""
+    """Decides whether the article is new, a copy or an update. Nothing is stored."""
     document = read_article(article)
     item = await service.prepare_one(document)
     (decision,) = await service.read(lambda d: d.check_signed([item]), "check")
@@ -89,7 +90,7 @@ async def check(article: Article, service: Here) -> Response:
 
 @_reading.get("/articles", responses=responds_with(Shown), summary="Show one article")
 async def show(id: Annotated[Id, Query()], service: Here) -> Response:
-    """The article, and what was decided about it."""
+    """The article and the decision about it."""
 
     def job(deduplicator: Deduplicator) -> Shown:
         record = deduplicator.with_evidence(get_record(deduplicator.store, id))
@@ -100,7 +101,8 @@ async def show(id: Annotated[Id, Query()], service: Here) -> Response:
 
 @_writing.delete("/articles", responses=responds_with(deleting.Deleted), summary="Delete articles")
 async def delete(id: Ids, service: Here) -> Response:
-    """Where an original goes the next of its group takes its place, and is named."""
+    """If an original is deleted, the next article of its group becomes the original; the response
+    names it."""
     return JsonResponse(await service.change(lambda d: deleting.delete(d, id), "delete"))
 
 

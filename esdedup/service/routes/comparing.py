@@ -1,4 +1,4 @@
-"""Why, and of what: explain, copies, groups."""
+"""Routes that compare articles: explain, copies, groups."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ _Offset = Annotated[int, Query(ge=0, le=9_000)]
 
 
 @router.get(
-    "/explain", responses=responds_with(Explanation), summary="Why two articles are one story"
+    "/explain",
+    responses=responds_with(Explanation),
+    summary="Explain a decision about two articles",
 )
 async def explain(
     id: Annotated[Id, Query()],
     service: Here,
-    other: Annotated[Id | None, Query(description="Else what it was linked to.")] = None,
+    other: Annotated[Id | None, Query(description="Default: the article it is linked to.")] = None,
 ) -> Response:
     """Shared keys, overlap, thresholds, the rule that decided, and both texts by passages."""
     return await respond(service, lambda d: explain_stored(d, id, other), "explain")
 
 
-@router.post("/copies", responses=responds_with(CopyPage), summary="Who copied what of a text")
+@router.post("/copies", responses=responds_with(CopyPage), summary="Find passages of a text")
 async def copies_of_text(
     article: Article, service: Here, size: PageSize = 100, offset: PageOffset = 0
 ) -> Response:
-    """Passages that stored articles share with the text: from and to which character of each.
-
-    The article that shares most words comes first.
+    """Stored articles that share passages with the text, each passage with its character offsets in
+    both. The article that shares most words comes first.
     """
     document = await extract(service, article)
     part = slice(offset, offset + size)
@@ -55,12 +56,12 @@ async def copies_of_text(
 
 
 @router.get(
-    "/copies", responses=responds_with(CopyPage), summary="Who copied what of a stored article"
+    "/copies", responses=responds_with(CopyPage), summary="Find passages of a stored article"
 )
 async def copies_of_stored(
     id: Annotated[Id, Query()], service: Here, size: PageSize = 100, offset: PageOffset = 0
 ) -> Response:
-    """The same of one that is in the store, itself left out."""
+    """Like the POST, for an article of the store, which is not in its own result."""
     part = slice(offset, offset + size)
     return await respond(
         service, lambda d: _copies(d, get_record(d.store, id).document, part), "copies"

@@ -1,4 +1,4 @@
-"""Constraints of people: what belongs together, what does not, and how to undo it."""
+"""Routes for constraints that people set: must-link, cannot-link, pinned original."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from esdedup.service.auth import Here, ReadRoute, WriteRoute
 from esdedup.service.description import responds_with
 from esdedup.service.responses import CorrectionPage, JsonResponse
 from esdedup.service.routes import PageOffset, PageSize, respond
-from esdedup.service.schemas import PairIn, PinIn, TakenBackIn
+from esdedup.service.schemas import ForgetIn, PairIn, PinIn
 from esdedup.service.state import Service
 
-router = APIRouter(prefix="/v1", tags=["groups by hand"])
+router = APIRouter(prefix="/v1", tags=["constraints"])
 _reading = APIRouter(route_class=ReadRoute)
 _writing = APIRouter(route_class=WriteRoute)
 
 
 @_reading.get(
-    "/corrections", responses=responds_with(CorrectionPage), summary="The constraints of people"
+    "/corrections", responses=responds_with(CorrectionPage), summary="List the constraints"
 )
 async def corrections(service: Here, size: PageSize = 100, offset: PageOffset = 0) -> Response:
-    """In the order of kinds and ids; `of` names the constraint that one follows from."""
+    """In the order of kind and ids; `of` names the articles of the constraint it follows from."""
 
     def job(deduplicator: Deduplicator) -> CorrectionPage:
         constraints = deduplicator.store.constraints.read().value.items
@@ -36,10 +36,12 @@ async def corrections(service: Here, size: PageSize = 100, offset: PageOffset = 
 
 
 @_writing.post(
-    "/corrections/merge", responses=responds_with(CurationResult), summary="These are the same"
+    "/corrections/merge",
+    responses=responds_with(CurationResult),
+    summary="Must-link: merge articles",
 )
 async def merge(given: PairIn, request: Request, service: Here) -> Response:
-    """They and their copies are one group from now on, whatever comes."""
+    """The articles and their copies are one group from now on."""
     by = _by(request, given.by)
     return await _correct(service, lambda d: curation.merge(d, given.ids, by=by, note=given.note))
 
@@ -47,7 +49,7 @@ async def merge(given: PairIn, request: Request, service: Here) -> Response:
 @_writing.post(
     "/corrections/split",
     responses=responds_with(CurationResult),
-    summary="The first is none of the others",
+    summary="Cannot-link: split an article from others",
 )
 async def split(given: PairIn, request: Request, service: Here) -> Response:
     by = _by(request, given.by)
@@ -55,16 +57,18 @@ async def split(given: PairIn, request: Request, service: Here) -> Response:
 
 
 @_writing.post(
-    "/corrections/pin", responses=responds_with(CurationResult), summary="This is the original"
+    "/corrections/pin", responses=responds_with(CurationResult), summary="Pin an original"
 )
 async def pin(given: PinIn, request: Request, service: Here) -> Response:
     by = _by(request, given.by)
     return await _correct(service, lambda d: curation.pin(d, given.id, by=by, note=given.note))
 
 
-@_writing.post("/corrections/forget", responses=responds_with(CurationResult), summary="Undo")
-async def forget(given: TakenBackIn, service: Here) -> Response:
-    """Remove the constraints of an article, or of two with each other."""
+@_writing.post(
+    "/corrections/forget", responses=responds_with(CurationResult), summary="Remove constraints"
+)
+async def forget(given: ForgetIn, service: Here) -> Response:
+    """Removes the constraints on one article, or between two articles."""
     return await _correct(service, lambda d: curation.forget(d, given.ids, given.kind))
 
 
@@ -73,7 +77,7 @@ async def _correct(service: Service, correct: Callable[[Deduplicator], CurationR
 
 
 def _by(request: Request, name: str) -> str:
-    """The name of the key, where there are keys: nobody speaks for somebody else."""
+    """The name of the key, if there are keys: nobody sets a constraint in another name."""
     return request.scope.get("esdedup.key") or name
 
 

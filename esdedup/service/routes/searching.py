@@ -1,4 +1,4 @@
-"""Searches with one result per story, and folding of any list."""
+"""Routes for searches with one result per story, and for folding any list."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _EXPANDED = 100
 
 @router.post("/search", responses=responds_with(StoryPage), summary="Search")
 async def search(asked: SearchIn, service: Here) -> Response:
-    """One result per story, with honest totals. Pages by `offset`, or by `cursor` however deep."""
+    """One result per story. Page by `offset`, or by `cursor` to any depth."""
     return await respond(service, lambda d: _page(d, asked), "search")
 
 
 @router.get("/search", responses=responds_with(StoryPage), summary="Search, as a link")
 async def search_link(link: Annotated[SearchLink, Query()], service: Here) -> Response:
-    """The same, for links and quick questions; `SearchIn` says what the parameters mean."""
+    """The same search with query parameters, for links; `SearchIn` describes the parameters."""
     given = link.model_dump(exclude={"filter", "facet"})
     asked = SearchIn(**given, filters=_parse_filters(link.filter), facets=link.facet)
     return await respond(service, lambda d: _page(d, asked), "search")
@@ -63,7 +63,8 @@ async def front(
 
 @router.post("/fold", responses=responds_with(Folded), summary="Fold any list")
 async def fold(asked: FoldIn, service: Here) -> Response:
-    """What stays, in its order, and what went where, and why. Nothing is stored."""
+    """The items that stay, in their order, and for each folded item the item it was folded into and
+    the rule. Nothing is stored."""
 
     def job(deduplicator: Deduplicator) -> Folded:
         return fold_list(

@@ -1,4 +1,4 @@
-"""What is going on: similar news, stories from their first article on, breaking events."""
+"""Routes about stories: similar news, time lines, breaking events."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ from esdedup.stories.timeline import Story, story_of
 router = APIRouter(prefix="/v1", tags=["stories"], route_class=ReadRoute)
 
 _Size = Annotated[int, Query(ge=1, le=100)]
-_Days = Annotated[float | None, Query(gt=0, le=36_500, description="At most so far apart.")]
-_Since = Annotated[str | None, Query(max_length=40, description="A date; else the last 7 days.")]
+_Days = Annotated[float | None, Query(gt=0, le=36_500, description="At most this many days apart.")]
+_Since = Annotated[
+    str | None, Query(max_length=40, description="A date; default: the last 7 days.")
+]
 _ReadIds = Annotated[list[Id], Query(min_length=1, max_length=20, description="Ids of articles.")]
 _EVENT_STREAM = "text/event-stream"
 _MESSAGE_EXAMPLE = {
@@ -43,9 +45,10 @@ _MESSAGE_EXAMPLE = {
     "/similar", responses=responds_with(SimilarNews), summary="News similar to a stored article"
 )
 async def similar(id: _ReadIds, service: Here, size: _Size = 10, days: _Days = None) -> Response:
-    """About the same thing and no copies; the words and names that both have say why.
+    """Articles about the same thing that are no copies, with the words and names that both have.
 
-    Of several ids, as of a reading history, scores add up; `similar_to` names those it is like.
+    For several ids, such as a reading history, scores add up; `similar_to` lists the ids that a
+    result is similar to.
     """
     options: dict[str, Any] = {"size": size, "window": _days(days), "explain": True}
     return await respond(service, lambda d: similar_to_stored(id, d.store, **options), "similar")
@@ -67,19 +70,17 @@ async def similar_to_text(
     return await respond(service, job, "similar")
 
 
-@router.get(
-    "/story", responses=responds_with(PagedStory), summary="A story from its first article on"
-)
+@router.get("/story", responses=responds_with(PagedStory), summary="The time line of a story")
 async def story(
     id: Annotated[Id, Query(description="Any article of it.")],
     service: Here,
     size: PageSize = 100,
     offset: PageOffset = 0,
 ) -> Response:
-    """Its versions with their copies, and how counts changed from one to the next.
+    """The versions of a story with their copies, and how counts changed between versions.
 
-    `size` and `offset` page the versions, and the articles that hold a part of the story beside
-    them; `articles` and `counts` are those of the whole.
+    `size` and `offset` page the versions, and separately the articles that contain a part of the
+    story; `articles` and `counts` are those of the whole story.
     """
     part = slice(offset, offset + size)
     return await respond(
@@ -94,7 +95,7 @@ async def events(
     size: _Size = 20,
     offset: Annotated[int, Query(ge=0, le=10_000)] = 0,
 ) -> Response:
-    """The latest first, each with its size over time, names, terms and sources."""
+    """The latest event first, each with its articles per hour, names, terms and sources."""
     found = await _find_events(service, since)
 
     def job(deduplicator: Deduplicator) -> EventPage:
@@ -111,12 +112,12 @@ async def events(
     "/events/stream",
     response_class=StreamingResponse,
     responses={
-        200: {"description": "Without an end.", "content": {_EVENT_STREAM: _MESSAGE_EXAMPLE}}
+        200: {"description": "An endless stream.", "content": {_EVENT_STREAM: _MESSAGE_EXAMPLE}}
     },
     summary="Breaking events as they happen",
 )
 async def events_stream(request: Request, service: Here) -> Response:
-    """Server-sent events: `event` is what happened to an event, `data` the event as it is now."""
+    """Server-sent events: `event` is the kind of change, `data` the event after it."""
     if service.streams >= service.config.streams:
         raise Problem(
             429, "too-many-streams", "too many streams at once; come again", retry_after=30
@@ -138,7 +139,7 @@ async def event(id: Annotated[Id, Query()], service: Here, since: _Since = None)
 
 
 async def _find_events(service: Service, since: str | None) -> list[Event]:
-    """To the minute, so that those who ask for `now - 1 day` over and over get one answer."""
+    """`since` is rounded to the minute, so that repeated requests for the last day are cached."""
     moment = parse_date("since", since)
     if moment is not None:
         moment = moment.astimezone(UTC).replace(second=0, microsecond=0)
@@ -146,7 +147,7 @@ async def _find_events(service: Service, since: str | None) -> list[Event]:
 
 
 def _page_of(story: Story, part: slice) -> PagedStory:
-    """Both of its lists; `partial` is None if it was not looked for."""
+    """A page of both lists; `partial` is None if partial copies were not looked for."""
     versions, partial = story.versions, story.partial
     total = StoryTotal(len(versions), None if partial is None else len(partial))
     page = replace(story, versions=versions[part], partial=partial and partial[part])

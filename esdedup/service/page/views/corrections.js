@@ -1,4 +1,4 @@
-// What people said about groups, the latest first, each with its undo.
+// Constraints that people set, the latest first, each with its undo.
 
 import { ask, askAll, may } from "../api.js";
 import { empty, h, heading } from "../dom.js";
@@ -24,7 +24,7 @@ export async function render(params, signal) {
     h(
       "p",
       { class: "summary" },
-      "What people said about groups. It holds whatever comes, until it is taken back.",
+      "Constraints that people set on groups. Each holds until it is removed.",
     ),
     said.length
       ? h("p", { class: "meta" }, count(said.length, "correction"))
