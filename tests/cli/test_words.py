@@ -26,7 +26,7 @@ def run(*arguments: str | Path, code: int = 0) -> Any:
     return result
 
 
-def told(*arguments: str | Path) -> dict[str, Any]:
+def run_json(*arguments: str | Path) -> dict[str, Any]:
     read: dict[str, Any] = json.loads(run(*arguments, "--json").stdout)
     return read
 
@@ -47,18 +47,20 @@ def test_parts_add_up_to_the_whole(files: list[Path], tmp_path: Path) -> None:
     a, b, both, whole = (tmp_path / name for name in ("a", "b", "both", "whole"))
     run("words", "build", files[0], "--out", a, *SMALL)
     run("words", "build", files[1], "--out", b, *SMALL)
-    merged = told("words", "merge", b, a, "--out", both)
-    at_once = told("words", "build", *files, "--out", whole, *SMALL)
-    again = told("words", "build", *files[::-1], "--out", whole, *SMALL, "--workers", "2")
+    merged = run_json("words", "merge", b, a, "--out", both)
+    at_once = run_json("words", "build", *files, "--out", whole, *SMALL)
+    again = run_json("words", "build", *files[::-1], "--out", whole, *SMALL, "--workers", "2")
     assert merged["version"] == at_once["version"] == again["version"]
     assert merged["documents"] == 200
     assert both.read_bytes() == whole.read_bytes()
 
 
-def test_what_is_told(files: list[Path], tmp_path: Path) -> None:
+def test_what_is_printed(files: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "words"
-    built = told("words", "build", files[0], "--out", out, "--error", "0.001", "--doubt", "0.05")
-    shown = told("words", "show", out)
+    built = run_json(
+        "words", "build", files[0], "--out", out, "--error", "0.001", "--doubt", "0.05"
+    )
+    shown = run_json("words", "show", out)
     assert built == shown
     assert shown["sketch"]["width"] == 4096
     assert shown["sketch"]["depth"] == 3
@@ -75,17 +77,17 @@ def test_what_is_told(files: list[Path], tmp_path: Path) -> None:
 def test_a_store_is_counted_like_its_files(files: list[Path], tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/news.db"
     run("index", files[0], "--store", store, "--quiet")
-    from_store = told("words", "build", "--store", store, "--out", tmp_path / "a", *SMALL)
-    from_file = told("words", "build", files[0], "--out", tmp_path / "b", *SMALL)
+    from_store = run_json("words", "build", "--store", store, "--out", tmp_path / "a", *SMALL)
+    from_file = run_json("words", "build", files[0], "--out", tmp_path / "b", *SMALL)
     assert from_store["version"] == from_file["version"]
 
 
 def test_statistics_are_used_and_their_version_recorded(files: list[Path], tmp_path: Path) -> None:
     words, store = tmp_path / "words", f"sqlite:///{tmp_path}/news.db"
-    version = told("words", "build", files[0], "--out", words, *SMALL)["version"]
+    version = run_json("words", "build", files[0], "--out", words, *SMALL)["version"]
     run("index", files[1], "--store", store, "--preset", "alonso", "--set", f"words_file={words}")
     assert f'"value": "{version}"' in run("settings", "--store", store, "--json").stdout
-    other = told("words", "build", files[1], "--out", tmp_path / "other", *SMALL)["version"]
+    other = run_json("words", "build", files[1], "--out", tmp_path / "other", *SMALL)["version"]
     again = ("index", str(files[1]), "--store", store)
     refused = run(*again, "--set", f"words_file={tmp_path / 'other'}", code=2)
     assert version in refused.output

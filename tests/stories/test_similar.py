@@ -35,7 +35,7 @@ def similar_ids(news: Deduplicator, id_: str, **options: object) -> list[str]:
 
 
 @pytest.fixture
-def desk(store_url: str) -> Deduplicator:
+def news(store_url: str) -> Deduplicator:
     news = Deduplicator.open(store_url)
     stories = ferry_articles(4, start=DAY)
     copy = replace(stories[0], id="copy", source="Echo", published=DAY + timedelta(minutes=5))
@@ -47,20 +47,20 @@ def desk(store_url: str) -> Deduplicator:
     return news
 
 
-def test_same_topic_and_no_copies(desk: Deduplicator) -> None:
-    found = similar_ids(desk, "ferry0")
+def test_same_topic_and_no_copies(news: Deduplicator) -> None:
+    found = similar_ids(news, "ferry0")
     assert set(found) == {"ferry1", "ferry2", "ferry3"}
-    assert set(similar_ids(desk, "copy")) == set(found)
-    assert "copy" not in similar_ids(desk, "ferry1")  # folded into ferry0
-    assert similar_ids(desk, "garden") == []
+    assert set(similar_ids(news, "copy")) == set(found)
+    assert "copy" not in similar_ids(news, "ferry1")  # folded into ferry0
+    assert similar_ids(news, "garden") == []
 
 
-def test_of_several_articles_what_is_like_more_of_them_comes_first(desk: Deduplicator) -> None:
-    desk.add(
+def test_of_several_articles_what_is_like_more_of_them_comes_first(news: Deduplicator) -> None:
+    news.add(
         Document(id="walkout", title="Rail walkout", text=topical_text("strike", 3), lang="en")
     )
     ids = ("ferry0", "ferry1", "walkout")
-    found = similar_to_stored(ids, desk.store)
+    found = similar_to_stored(ids, news.store)
     assert found.ids == ("ferry0", "ferry1", "walkout")
     own = {one.document.id: one.similar_to for one in found.found}
     assert own["ferry2"] == own["ferry3"] == ("ferry0", "ferry1")
@@ -68,34 +68,34 @@ def test_of_several_articles_what_is_like_more_of_them_comes_first(desk: Dedupli
     first, second, *others = found.found
     assert {first.document.id, second.document.id} == {"ferry2", "ferry3"}
     assert all(one.similar_to == ("walkout",) for one in others)
-    single = similar_to_stored(ids[:1], desk.store).found
+    single = similar_to_stored(ids[:1], news.store).found
     assert first.score > max(one.score for one in single)
-    assert len(similar_to_stored(ids, desk.store, size=1).found) == 1
+    assert len(similar_to_stored(ids, news.store, size=1).found) == 1
 
 
-def test_a_window_in_time(desk: Deduplicator) -> None:
-    near = similar_ids(desk, "ferry0", window=timedelta(hours=1, minutes=1))
+def test_a_window_in_time(news: Deduplicator) -> None:
+    near = similar_ids(news, "ferry0", window=timedelta(hours=1, minutes=1))
     assert near == ["ferry1"]  # they are an hour apart
 
 
-def test_a_text_that_is_not_stored_has_no_copies_among_the_answers(desk: Deduplicator) -> None:
+def test_a_text_that_is_not_stored_has_no_copies_among_the_answers(news: Deduplicator) -> None:
     text = Document(id="new", title="Ferry fire", text=ferry_articles(1, start=DAY)[0].text)
-    found = similar_to(text, desk.store)
+    found = similar_to(text, news.store)
     assert isinstance(found, SimilarNews)
     assert {one.document.id for one in found.found} == {"ferry1", "ferry2", "ferry3"}
 
 
-def test_explained_by_terms_and_names(desk: Deduplicator) -> None:
-    record = desk.store.documents.get(["ferry0"])["ferry0"]
-    found = similar_to_record(record, desk.store, explain=True)
+def test_explained_by_terms_and_names(news: Deduplicator) -> None:
+    record = news.store.documents.get(["ferry0"])["ferry0"]
+    found = similar_to_record(record, news.store, explain=True)
     first = found.found[0]
     assert "ferry" in first.terms
     assert "Stella" in first.entities
     assert first.to_json()["hours_apart"] >= 1
 
 
-def test_without_words_there_is_nothing_to_ask(desk: Deduplicator) -> None:
-    assert isinstance(similar_to(Document(id="none", text="…"), desk.store), Failure)
+def test_without_words_there_is_nothing_to_ask(news: Deduplicator) -> None:
+    assert isinstance(similar_to(Document(id="none", text="…"), news.store), Failure)
 
 
 def test_a_script_without_spaces(store_url: str) -> None:

@@ -115,7 +115,7 @@ def read_whole(stream: BinaryIO) -> bytes | OversizedLine:
 class LineSplitter:
     r"""Pieces to lines without their \n or \r\n; one that is too long is not collected."""
 
-    def __init__(self, longest: int = MAX_BYTES) -> None:
+    def __init__(self, longest: int) -> None:
         self._longest = longest
         self._held: list[bytes] = []
         self._size = 0
@@ -143,7 +143,7 @@ class LineSplitter:
 
 def read_lines(source: Source) -> Iterator[bytes | OversizedLine]:
     """The lines of an input, `source.at` counting them from 1."""
-    splitter = LineSplitter()
+    splitter = LineSplitter(MAX_BYTES)
     pieces = map(splitter.add, read_pieces(source.stream))
     for line in chain(chain.from_iterable(pieces), splitter.rest()):
         source.at += 1
