@@ -1,6 +1,7 @@
-"""A cache of extracted articles, by content of the page and version of the extractor.
+"""Results that are expensive to compute, in one SQLite file under `ESDEDUP_CACHE`.
 
-It is one SQLite file under `ESDEDUP_CACHE`. Extraction takes 30 ms a page, a second run none.
+Extracted articles are cached by the content of the page and the version of the extractor:
+extraction takes 30 ms a page, a second run none. `tuning` caches its runs.
 """
 
 from __future__ import annotations
@@ -33,51 +34,55 @@ def extract_pages(
     """
     out: dict[str, Document | Failure] = {}
     new: list[Document] = []
-    with closing(_open()) as db:
-        try:
-            for page in pages:
-                row = db.execute(
-                    "SELECT article FROM articles WHERE key = ?", (_key(page, settings),)
-                ).fetchone()
-                if row is None:
-                    new.append(page)
+    with closing(EvaluationCache("articles")) as cached:
+        for page in pages:
+            if (row := cached.get(_key(page, settings))) is None:
+                new.append(page)
+            else:
+                out[page.id] = _from_row(page.id, row)
+        progress(len(out), len(pages))
+        with Workers(os.cpu_count() or 1, to_rows, settings) as pool:
+            rows = (row for chunk in pool.map(new, settings.batch) for row in chunk)
+            for page, found in zip(new, rows, strict=True):
+                if isinstance(found, Failure):
+                    out[page.id] = found
                 else:
-                    out[page.id] = _from_row(page.id, row[0])
-            progress(len(out), len(pages))
-            with Workers(os.cpu_count() or 1, to_rows, settings) as pool:
-                rows = (row for chunk in pool.map(new, settings.batch) for row in chunk)
-                for page, found in zip(new, rows, strict=True):
-                    if isinstance(found, Failure):
-                        out[page.id] = found
-                    else:
-                        row = (_key(page, settings), found)
-                        db.execute("INSERT OR REPLACE INTO articles VALUES (?, ?)", row)
-                        out[page.id] = _from_row(page.id, found)
-                    progress(len(out), len(pages))
-        finally:
-            db.commit()
+                    cached.put(_key(page, settings), found)
+                    out[page.id] = _from_row(page.id, found)
+                progress(len(out), len(pages))
     return out
 
 
-def _open() -> sqlite3.Connection:
-    folder = folder_of_cache()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        db = sqlite3.connect(folder / "extracted.db", timeout=60)
-        db.execute("CREATE TABLE IF NOT EXISTS articles (key TEXT PRIMARY KEY, article TEXT)")
-    except (OSError, sqlite3.Error) as error:
-        raise InputError(
-            f"the cache of extracted pages in {folder} cannot be used: {error}; set "
-            "ESDEDUP_CACHE to a folder that can be written"
-        ) from error
-    return db
+class EvaluationCache:
+    """Values by key, in a table of the cache. Each value is written at once."""
 
+    def __init__(self, table: str) -> None:
+        given = os.environ.get("ESDEDUP_CACHE")
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = Path(given) if given else caches / "esdedup"
+        self._table = table
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(folder / "evaluation.db", timeout=60, isolation_level=None)
+            self._db.execute(
+                f"CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, value TEXT)"
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(
+                f"the cache in {folder} cannot be used: {error}; set ESDEDUP_CACHE to a folder "
+                "that can be written"
+            ) from error
 
-def folder_of_cache() -> Path:
-    """`ESDEDUP_CACHE`, else where the system keeps a user's caches."""
-    if given := os.environ.get("ESDEDUP_CACHE"):
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "esdedup"
+    def get(self, key: str) -> str | None:
+        found = self._db.execute(f"SELECT value FROM {self._table} WHERE key = ?", (key,))
+        row = found.fetchone()
+        return None if row is None else str(row[0])
+
+    def put(self, key: str, value: str) -> None:
+        self._db.execute(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?)", (key, value))
+
+    def close(self) -> None:
+        self._db.close()
 
 
 @cache

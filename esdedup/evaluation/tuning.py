@@ -3,7 +3,7 @@
 Every combination is replayed once an order, and its verdicts are counted by gold cluster. Then
 clusters are dealt into folds; for each fold the best combination on the other folds is scored on
 this one, and the counts of all folds together are the cross-validated figure. The search can be
-stopped and run again: finished runs are recorded in a file.
+stopped and run again: finished runs are cached.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import random
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from functools import cache
 from multiprocessing import get_context, parent_process
@@ -24,7 +25,7 @@ from threading import Thread
 from typing import Annotated, Any
 
 from esdedup.errors import InputError, SettingsError
-from esdedup.evaluation.cache import extractor_version, folder_of_cache
+from esdedup.evaluation.cache import EvaluationCache, extractor_version
 from esdedup.evaluation.detectors import ALIASES, Ours
 from esdedup.evaluation.measures import Score
 from esdedup.evaluation.online import Arrival, run_online
@@ -158,26 +159,24 @@ def run_task(task: Task) -> ByCluster:
 
 def run_all(
     tasks: Sequence[Task],
-    results: Path,
     *,
     workers: int,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[ByCluster]:
-    """The result of each task; those in the file are not computed again. Ctrl-C keeps the rest."""
-    known = dict(_read(results))
-    keys = [task.key() for task in tasks]
-    missing = {key: task for key, task in zip(keys, tasks, strict=True) if key not in known}
-    progress(len(tasks) - len(missing), len(tasks))
-    if missing:
-        results.parent.mkdir(parents=True, exist_ok=True)
-        with results.open("a", encoding="utf-8") as out:
-            for key, found in _run_tasks(missing, workers):
-                known[key] = found
-                counts = {name: astuple(score) for name, score in found.items()}
-                out.write(json.dumps({"key": key, "clusters": counts}) + "\n")
-                out.flush()
-                progress(sum(k in known for k in keys), len(tasks))
-    return [known[key] for key in keys]
+    """The result of each task; cached ones are not computed again. Ctrl-C keeps the rest."""
+    by_key = {task.key(): task for task in tasks}
+    known: dict[str, ByCluster] = {}
+    with closing(EvaluationCache("runs")) as cached:
+        for key in by_key:
+            if (text := cached.get(key)) is not None:
+                known[key] = {name: Score(*counts) for name, counts in json.loads(text).items()}
+        missing = {key: task for key, task in by_key.items() if key not in known}
+        progress(len(known), len(by_key))
+        for key, found in _run_tasks(missing, workers) if missing else ():
+            known[key] = found
+            cached.put(key, json.dumps({name: astuple(score) for name, score in found.items()}))
+            progress(len(known), len(by_key))
+    return [known[task.key()] for task in tasks]
 
 
 def _run_tasks(tasks: Mapping[str, Task], workers: int) -> Iterator[tuple[str, ByCluster]]:
@@ -208,18 +207,6 @@ def follow_parent() -> None:
         os._exit(1)
 
     Thread(target=exit_after_parent, daemon=True).start()
-
-
-def _read(file: Path) -> Iterator[tuple[str, ByCluster]]:
-    """Whole lines only: a run that was killed may have left half of one."""
-    if not file.is_file():
-        return
-    for line in file.read_text("utf-8").splitlines():
-        try:
-            row = json.loads(line)
-            yield row["key"], {name: Score(*counts) for name, counts in row["clusters"].items()}
-        except (ValueError, KeyError, TypeError):
-            continue
 
 
 # --- choosing ----------------------------------------------------------------------------------
@@ -295,12 +282,7 @@ def tune(
         load(folder, made[0], source=source, labels="clusters")
     each = [(folder.resolve(), seed) for folder in folders for seed in range(seeds)]
     tasks = [Task(folder, source, s, order, seed) for s in made for folder, seed in each]
-    results = run_all(
-        tasks,
-        folder_of_cache() / "tuning.jsonl",
-        workers=workers or os.cpu_count() or 1,
-        progress=progress,
-    )
+    results = run_all(tasks, workers=workers or os.cpu_count() or 1, progress=progress)
     added = [add_up(part) for part in batched(results, len(each))]
     return choose(grid, added, folds=folds, seed=0)
 

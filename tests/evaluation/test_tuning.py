@@ -94,11 +94,8 @@ def tasks() -> list[Task]:
 def test_a_search_goes_on_where_it_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "results.jsonl"
-    first = run_all(tasks()[:1], file, workers=1)
-    with file.open("a") as out:
-        out.write('{"key": "half a li')  # a run that was killed
-    file.write_text(file.read_text() + "\n")
+    monkeypatch.setenv("ESDEDUP_CACHE", str(tmp_path))
+    first = run_all(tasks()[:1], workers=1)
     computed: list[Task] = []
     real = tuning.run_task
 
@@ -107,16 +104,18 @@ def test_a_search_goes_on_where_it_was_stopped(
         return real(task)
 
     monkeypatch.setattr(tuning, "run_task", counted)
-    both = run_all(tasks(), file, workers=1)
+    both = run_all(tasks(), workers=1)
     assert [task.settings.min_overlap for task in computed] == [0.9]
     assert both[0] == first[0]
-    assert run_all(tasks(), file, workers=1) == both
+    assert run_all(tasks(), workers=1) == both
     assert len(computed) == 1
 
 
-def test_processes_give_what_one_gives(tmp_path: Path) -> None:
-    alone = run_all(tasks(), tmp_path / "one", workers=1)
-    assert run_all(tasks(), tmp_path / "two", workers=2) == alone
+def test_processes_give_what_one_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ESDEDUP_CACHE", str(tmp_path / "one"))
+    alone = run_all(tasks(), workers=1)
+    monkeypatch.setenv("ESDEDUP_CACHE", str(tmp_path / "two"))
+    assert run_all(tasks(), workers=2) == alone
 
 
 def test_the_command_writes_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
