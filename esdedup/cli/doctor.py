@@ -16,6 +16,7 @@ from esdedup.model.json_form import Result
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store, recorded_settings
 
+_KEYS = "over-frequent keys"
 # A key of fewer documents is never over-frequent, however small the store.
 _FEW = 1_000
 # The first version with upserts, window functions and row values.
@@ -135,11 +136,11 @@ def _check_key_frequency(store: Store, documents: int) -> DoctorCheck:
     left = [key for key in hot if key not in store.settings.hot_keys]
     if not left:
         return DoctorCheck(
-            "hot keys", True, f"{len(hot)} found, {len(store.settings.hot_keys)} left out"
+            _KEYS, True, f"{len(hot)} found, {len(store.settings.hot_keys)} left out"
         )
     shown = ", ".join(f"{key} ({hot[key]:,})" for key in left[:5])
     return DoctorCheck(
-        "hot keys",
+        _KEYS,
         True,
         f"{len(left)} keys are shared by more than 1 % of the articles: {shown}",
         "to leave them out, make a new store with them in `hot_keys` of its settings",

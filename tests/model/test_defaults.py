@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from typer.models import OptionInfo
 
-from esdedup.cli import searching
+from esdedup.cli import folding, groups, options, search_options, searching
 from esdedup.cli.folding import fold as fold_command
+from esdedup.evaluation.online import Arrival
 from esdedup.model.queries import (
     DEFAULT_BY,
     DEFAULT_COUNT,
@@ -18,12 +19,15 @@ from esdedup.model.queries import (
     DEFAULT_SIZE,
     FRONT_BY,
     FRONT_SIZE,
+    By,
     SearchOptions,
+    Show,
 )
-from esdedup.search.fold import fold
+from esdedup.search.fold import Keep, fold
 from esdedup.search.searcher import Searcher
 from esdedup.service.routes import searching as routes
 from esdedup.service.schemas import FoldIn, SearchIn, SearchLink
+from esdedup.settings import table
 
 
 def default_of(function: Any, name: str) -> Any:
@@ -56,3 +60,18 @@ def test_folding_of_a_list(entry: Any) -> None:
 def test_a_front_page(entry: Any, size: str) -> None:
     assert default_of(entry, "by") == FRONT_BY
     assert default_of(entry, size) == FRONT_SIZE
+
+
+@pytest.mark.parametrize(
+    ("command", "library"),
+    [
+        (search_options.By, By),
+        (search_options.ShowRule, Show),
+        (folding.KeepRule, Keep),
+        (groups.CanonicalRule, table.Keep),
+        (options.Arrivals, Arrival),
+    ],
+)
+def test_commands_offer_the_choices_of_the_library(command: Any, library: Any) -> None:
+    """They repeat them: `esdedup --help` loads neither numpy nor a store."""
+    assert get_args(command) == get_args(library)
