@@ -47,6 +47,30 @@ def test_a_command_and_its_route_agree(
     assert [sent] == cli.json(*command)
 
 
+@pytest.mark.parametrize(
+    ("command", "path", "params", "name"),
+    [
+        (("front", "source"), "/v1/front", {"field": "source"}, "sections"),
+        (("quarantine",), "/v1/quarantine", {}, "failures"),
+    ],
+)
+def test_a_command_prints_a_line_for_each_item_of_a_list(
+    service: Running, cli: Cli, command: tuple[str, ...], path: str, params: Any, name: str
+) -> None:
+    service.bulk('{"id": "broken"}\n').raise_for_status()
+    sent = from_http(service, path, **params)[name]
+    assert sent
+    assert sent == cli.json(*command)
+
+
+def test_constraints_are_the_same_everywhere(service: Running, cli: Cli) -> None:
+    set_here = service.post("/v1/corrections/merge", {"ids": ["a", "c"]}).json()["said"]
+    exported = [json.loads(line) for line in cli("groups", "export").stdout.splitlines()]
+    assert exported == from_http(service, "/v1/corrections")["said"]
+    assert [one for one in exported if one["ids"] == ["a", "c"]] == set_here
+    assert cli.json("groups", "forget", "a", "c")[0]["said"] == set_here
+
+
 def test_a_command_prints_more_of_an_article_and_of_a_search(service: Running, cli: Cli) -> None:
     (printed,) = cli.json("show", "c")
     assert from_http(service, "/v1/articles", id="c").items() <= printed.items()
