@@ -1,4 +1,4 @@
-"""Notifications of new stories and updates, and the sinks that take them.
+"""Notifications of new stories, updates and revisions, and the sinks that take them.
 
 A notification has an id that is made from its content, so that a receiver recognises one that comes
 twice. It is handed over after its batch is stored and then delivered at least once. A run that was
@@ -23,6 +23,7 @@ from esdedup.model.results import Mention
 
 if TYPE_CHECKING:
     from esdedup.clustering.outcomes import Outcome
+    from esdedup.model.revisions import Revision
     from esdedup.stores import Record, Store
 
 
@@ -88,25 +89,42 @@ class Notification:
 
 
 def make_notifications(outcomes: Iterable[Outcome], store: Store) -> list[Notification]:
-    """Make notifications of the new stories and updates of a batch."""
-    wanted = {
-        o.decision.id: o.decision
-        for o in outcomes
-        if o.status in ("new", "changed") and o.decision.role in ("original", "update")
-    }
-    return list(_notifications_of(store.documents.get(wanted).values())) if wanted else []
+    """Make notifications of the new stories, updates and revisions of a batch."""
+    revised: dict[str, list[Revision]] = {}
+    wanted = set()
+    for outcome in outcomes:
+        if outcome.revision is not None:
+            revised.setdefault(outcome.decision.id, []).append(outcome.revision)
+        elif outcome.status in ("new", "changed"):
+            wanted.add(outcome.decision.id)
+    records = store.documents.get(wanted | revised.keys()) if wanted or revised else {}
+    placed = sorted(records.values(), key=lambda r: r.order)
+    return [
+        *_notifications_of(r for r in placed if r.document.id in wanted),
+        *(_revision_of(r, one) for r in placed for one in revised.get(r.document.id, ())),
+    ]
 
 
 def replay_notifications(store: Store, moment: datetime) -> Iterator[list[Notification]]:
     """Make the notifications of everything written since then, for runs that were killed."""
     from esdedup.stores.ports import scan
+    from esdedup.stories.revisions import revisions_of
 
     for records in scan(store.documents, moment):
-        yield list(_notifications_of(records))
+        revised = {
+            id_: recent
+            for id_, found in revisions_of(records, store).items()
+            if (recent := [one.revision for one in found if one.revision.at >= moment])
+        }
+        placed = sorted(records, key=lambda r: r.order)
+        yield [
+            *_notifications_of(r for r in placed if r.document.id not in revised),
+            *(_revision_of(r, one) for r in placed for one in revised.get(r.document.id, ())),
+        ]
 
 
 def _notifications_of(records: Iterable[Record]) -> Iterator[Notification]:
-    for record in sorted(records, key=lambda r: r.order):
+    for record in records:
         decision, document = record.decision, record.document
         if decision.role not in ("original", "update"):
             continue  # it has become a copy of an earlier article since
@@ -119,6 +137,15 @@ def _notifications_of(records: Iterable[Record]) -> Iterator[Notification]:
             about["numbers"] = [list(change) for change in decision.changes]
         parent = decision.link.parent or ""
         yield Notification(kind, (document.id, record.signature.digest, parent), about)
+
+
+def _revision_of(record: Record, revision: Revision) -> Notification:
+    """Of an article that was written again with another text, whatever its role is."""
+    decision = record.decision
+    about = Mention.of(record.document).to_json()
+    about |= {"group": decision.group, "story": decision.story, "role": decision.role}
+    about["revision"] = revision.to_json()
+    return Notification("revision", (record.document.id, iso(revision.at)), about)
 
 
 # --- lines of JSON -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from esdedup.cli.output import (
     join,
     paint,
     print_result,
+    revision_text,
     shorten,
     table,
     title_of,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from esdedup.cli.screen import Screen
-    from esdedup.stories.diff import Span
+    from esdedup.matching.diff import Span
     from esdedup.stories.explain import Explanation
 
 # Style on a terminal, and marks where there are no colours (those of wdiff).
@@ -100,15 +102,19 @@ def _print(out: Screen, explanation: Explanation, *, full: bool) -> None:
     if explanation.runner_up:
         lost = explanation.runner_up
         out.print_line(f"  runner-up {lost.other}: {lost.why}")
-    if explanation.evidence.numbers or explanation.runner_up:
+    for one in explanation.revisions:
+        out.print_line("  ", revision_text(one))
+    if explanation.evidence.numbers or explanation.runner_up or explanation.revisions:
         out.print()
-    pieces = [
-        piece
-        for span in explanation.spans
-        for piece in _pieces(span, coloured=out.is_terminal, full=full)
-    ]
-    cut = ["… (longer texts are compared up to here)"] if explanation.cut else []
-    out.print(join(*(part for piece in pieces for part in (piece, " ")), *cut))
+    spans, cut = explanation.spans, explanation.cut
+    out.print(passages_text(spans, cut=cut, coloured=out.is_terminal, full=full))
+
+
+def passages_text(spans: Sequence[Span], *, cut: bool, coloured: bool, full: bool) -> Text:
+    """Two texts by passages; long equal ones are shortened unless they are wanted in full."""
+    pieces = [piece for span in spans for piece in _pieces(span, coloured=coloured, full=full)]
+    rest = ["… (longer texts are compared up to here)"] if cut else []
+    return join(*(part for piece in pieces for part in (piece, " ")), *rest)
 
 
 def _pieces(span: Span, *, coloured: bool, full: bool) -> list[Text]:

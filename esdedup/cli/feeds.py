@@ -28,8 +28,8 @@ Notify = Annotated[
     typer.Option(
         "--notify",
         metavar="FILE|-|URL",
-        help="Report new stories and updates: NDJSON to a file or standard output, or one POST"
-        " per notification to this URL.",
+        help="Report new stories, updates and revisions: NDJSON to a file or standard output, or"
+        " one POST per notification to this URL.",
     ),
 ]
 NotifySince = Annotated[

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from esdedup.ingest.readers.dates import UnreadDates
     from esdedup.model import Decision, Document, Evidence, Failure
     from esdedup.model.results import StoryOrigin
+    from esdedup.stories.revisions import ArticleRevision
 
 STYLES = {"original": "bold", "duplicate": "cyan", "update": "yellow", "unprocessed": "red"}
 
@@ -229,6 +230,17 @@ def change_text(change: NumberChange) -> str:
         return f"{int(whole):,}{point}{rest}" if whole.isascii() and whole.isdigit() else value
 
     return plain(f"{group_digits(change.old)} -> {group_digits(change.new)} {change.context}")
+
+
+def revision_text(one: ArticleRevision) -> Text:
+    """A revision on one line: when, of which article, how much, and the counts that changed."""
+    revision = one.revision
+    changes = "; ".join(map(change_text, revision.numbers))
+    return join(
+        paint(f"revised {date_text(revision.at)} ({revision.degree})", STYLES["update"]),
+        f"  {changes}" if changes else "",
+        f"  {plain(one.id)}",
+    )
 
 
 def decision_text(decision: Decision) -> Text:

@@ -25,6 +25,7 @@ from esdedup.cli.output import (
     plain,
     print_json,
     print_result,
+    revision_text,
     table,
     title_of,
 )
@@ -158,14 +159,18 @@ def show(
 ) -> None:
     """Show one article, what was decided about it, and its story."""
     from esdedup.clustering.deduplicator import Deduplicator
+    from esdedup.features.correction_notes import find_correction_note
     from esdedup.matching.content import content_of
     from esdedup.model.results import Member
     from esdedup.stores import get_record
+    from esdedup.stories.revisions import revisions_of
 
     with open_existing(store) as opened:
         record = Deduplicator(opened).with_evidence(get_record(opened, id_))
         story = opened.documents.members(record.decision.story, "story")
         content = content_of(record.document, opened.settings)
+        revised = revisions_of([record], opened).get(id_, ())
+    note = find_correction_note(record.document.title, record.document.text)
     if json_:
         members = [Member.of(r.document, r.decision) for r in story]
         own = record.decision.group
@@ -173,12 +178,18 @@ def show(
             "document": record.document,
             "decision": record.decision,
             "words": record.signature.words,
+            **({"note": note} if note else {}),
+            **({"revisions": revised} if revised else {}),
             "members": [member for member in members if member.group == own],
             "updates": [member for member in members if member.group != own],
         }
         print_json([shown])
     else:
         _print_record(console(), record, content.lang, story)
+        if note:
+            console().print_line("correction note: ", paint(note))
+        for one in revised:
+            console().print_line(revision_text(one))
 
 
 # --- search ----------------------------------------------------------------------------------

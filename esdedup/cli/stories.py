@@ -43,6 +43,7 @@ from esdedup.cli.output import (
     paint,
     plain,
     print_result,
+    revision_text,
     say_failure,
     table,
     title_of,
@@ -362,6 +363,8 @@ def _print_version(out: Screen, version: StoryVersion) -> None:
         )
         more = ", …" if len(version.sources) > 2 * _SOURCES else ""
         out.print_line(f"    {count(version.count, 'copy', 'copies')}: {names}{more}")
+    for one in version.revisions:
+        out.print_line("    ", revision_text(one))
     for mention in version.corrections:
         out.print_line("    correction: ", _mention(mention))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from esdedup.ingest.sign import Signed
 from esdedup.model import Decision, Failure
 from esdedup.model.json_form import JsonField, Result
+from esdedup.model.revisions import Revision
 from esdedup.stores import Record, WriteReport
 
 Status = Literal["new", "unchanged", "changed", "dropped", "relinked", "failed"]
@@ -33,6 +34,13 @@ class Outcome(Result):
     status: Status
     failure: Annotated[Failure | None, JsonField(omit_empty=True)] = None
     unread_date: UnreadDate = None  # see `Document.unread_date`
+    revision: Annotated[
+        Revision | None,
+        JsonField(
+            omit_empty=True,
+            description="Of a changed article with another text: what it changed.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,7 @@ class BatchResult:
     stored: set[str]
     failures: Mapping[str, Failure]
     existing: Mapping[str, Record]
+    revisions: Mapping[str, Revision] = field(default_factory=dict)
 
     def outcome(self, item: Signed | Failure) -> Outcome:
         id_ = id_of(item)
@@ -52,11 +61,13 @@ class BatchResult:
         if id_ not in self.decided:
             return Outcome(self.existing[id_].decision, "unchanged", unread_date=unread)
         status: Status = "dropped"
+        revision = None
         if id_ in self.stored:
             status = "changed" if id_ in self.existing else "new"
+            revision = self.revisions.get(id_)
         elif id_ in self.existing:
             status = "unchanged"  # as it was, in a place that reconciling changed
-        return Outcome(self.decided[id_], status, unread_date=unread)
+        return Outcome(self.decided[id_], status, unread_date=unread, revision=revision)
 
 
 def id_of(item: Signed | Failure) -> str:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from esdedup.clustering.epoch import Epoch
 from esdedup.clustering.outcomes import BatchResult, Outcome, id_of, refusal_of
 from esdedup.clustering.records import RecordBuilder
 from esdedup.ingest.sign import Signed
-from esdedup.model import Failure
+from esdedup.matching.revision import compare_versions
+from esdedup.model import Document, Failure
+from esdedup.model.revisions import Revision, has_same_text
 from esdedup.stores import Record, Store, WriteReport
 
 Items = Sequence[Signed | Failure]
@@ -46,14 +49,16 @@ class BatchWriter:
             is_stored=lambda r: not self.is_dropped(r, existing),
         )
         stored = [r for r in decided if not self.is_dropped(r, existing)]
-        epoch.note_replaced([existing[r.document.id] for r in stored if r.document.id in existing])
+        replaced = [(existing[r.document.id], r) for r in stored if r.document.id in existing]
+        epoch.note_replaced([old for old, _ in replaced])
+        revisions = self._keep_versions(replaced)
         report = self.store.documents.put(stored)
         done = self.finish(items, decided, stored, report, existing)
         epoch.must_recheck = bool(report.conflicts or report.failures)
         epoch.written = done.stored
         unchanged = {r.document.id for r in records} - {r.document.id for r in decided}
         relinked = epoch.reconcile(unchanged)
-        done = replace(done, decided={**done.decided, **relinked})
+        done = replace(done, decided={**done.decided, **relinked}, revisions=revisions)
         # Another writer was quicker with these ids: compare with what it stored.
         again = [item for item in items if id_of(item) in report.conflicts]
         ids = {id_of(item) for item in items}
@@ -62,6 +67,21 @@ class BatchWriter:
             *(Outcome(d, "relinked") for id_, d in relinked.items() if id_ not in ids),
             *(self._write_part(again) if again else ()),
         ]
+
+    def _keep_versions(self, replaced: Sequence[tuple[Record, Record]]) -> dict[str, Revision]:
+        """Keep the old version of each pair with another text; returns what the new one changes.
+
+        Kept before the write: if that fails, the version is still the current one, and is not
+        listed as an earlier one (`earlier_versions`).
+        """
+        at = datetime.now(UTC)
+        pairs = [(old, new) for old, new in replaced if is_revised(old, new.document)]
+        self.store.revisions.add([old for old, _ in pairs], at)
+        compared = (
+            compare_versions(old.document, new.document, at, self.store.settings)
+            for old, new in pairs
+        )
+        return {new.document.id: r for (_, new), r in zip(pairs, compared, strict=True) if r}
 
     def finish(
         self,
@@ -118,6 +138,12 @@ class BatchWriter:
             ]
         )
         self.store.quarantine.add(failures)
+
+
+def is_revised(old: Record, new: Document) -> bool:
+    """Whether a text is replaced by another; a page that could not be read is no version."""
+    has_text = old.decision.role != "unprocessed" or bool(old.document.text)
+    return has_text and not has_same_text(old.document, new)
 
 
 def _is_unchanged(record: Record, existing: Record | None) -> bool:

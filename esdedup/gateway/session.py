@@ -12,15 +12,18 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.epoch import Epoch
 from esdedup.clustering.place import PendingIndex
+from esdedup.clustering.transactional import is_revised
 from esdedup.errors import StoreError
 from esdedup.gateway import enriching
 from esdedup.gateway.bulk import Operation, operation_done
@@ -35,6 +38,7 @@ from esdedup.model import JSON, Failure
 from esdedup.model.batching import batched
 from esdedup.stores import Record
 from esdedup.stores.cluster.connection import ClusterRefused, path_of
+from esdedup.stores.cluster.documents import version_of
 from esdedup.stores.cluster.foreign_index import ours_of
 
 log = logging.getLogger("esdedup.gateway")
@@ -57,6 +61,10 @@ class _SessionEpoch(Epoch):
     deleted: set[str] = field(default_factory=set)
     # Documents to be read again and signed where they have no signature, or that of another text.
     to_verify: Unsigned = field(default_factory=dict)
+    # As they were before an update whose text only the cluster knows.
+    before_script: dict[str, Record] = field(default_factory=dict)
+    # What was written over another text, with the sequence number that the cluster gave it.
+    revised: dict[str, list[Record]] = field(default_factory=dict)
     operations: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -84,6 +92,7 @@ class TenantSession:
         self.pins = 0  # by those who are about to write; counted by the manager
         self._is_closing = False
         self._trusted: dict[str, float] = {}
+        self._has_warned = False
         self._epoch = _SessionEpoch.begin(store)
         self.used = time.monotonic()
 
@@ -108,9 +117,10 @@ class TenantSession:
         ready = self._with_our_fields({op.index for op in operations})
         usable = [op for op in operations if op.index in ready]
         unsigned = [op for op in operations if op.index not in ready]
-        plan = enriching.plan_batch(usable, self._read(usable), self._names)
+        hits = self._read(usable)
+        plan = enriching.plan_batch(usable, hits, self._names)
         signed = self._sign([d.document for d in plan.drafts if d.document is not None])
-        return Prepared(plan, signed, unsigned)
+        return Prepared(plan, signed, unsigned, self._read_replaced(hits))
 
     def decide(self, prepared: Prepared, *, alone: bool = False) -> dict[int, bytes]:
         """The lines to send instead; `alone` is a request of one document."""
@@ -119,8 +129,20 @@ class TenantSession:
             enriching.record_of(self.deduplicator.writer.builder, draft, item, self._names)
             for draft, item in zip(plan.drafts, prepared.signed, strict=True)
         ]
+        self._keep_versions(
+            [
+                old
+                for record in records
+                if (old := prepared.replaced.get(record.document.id))
+                and is_revised(old, record.document)
+            ]
+        )
         with self._deciding:
             decided = self._place(records, plan)
+            drafted = {draft.id for draft in plan.drafts}
+            for id_ in plan.to_verify.keys() - drafted:
+                if old := prepared.replaced.get(id_):
+                    self._epoch.before_script.setdefault(id_, old)
         names = self._backfill.index.names
         return enriching.changed_lines(plan.drafts, decided, names, alone=alone)
 
@@ -135,7 +157,8 @@ class TenantSession:
         docs: dict[tuple[str, str], JSON] = {}
         for op in operations:
             if enriching.wants_reading(op):
-                whole = op.verb == "update" or (op.index, op.id) in docs
+                is_kept = self.settings.revisions and op.verb == "index"
+                whole = is_kept or op.verb == "update" or (op.index, op.id) in docs
                 part = {} if whole else {"_source": ["dedup"]}
                 docs[op.index, op.id or ""] = {"_index": op.index, "_id": op.id, **part}
         if not docs:
@@ -168,6 +191,66 @@ class TenantSession:
         for (i, _), record in zip(signed, placed, strict=True):
             decided[i] = record
         return decided
+
+    # --- versions ------------------------------------------------------------------------------
+
+    def _read_replaced(self, hits: Mapping[tuple[str, str], JSON]) -> dict[str, Record]:
+        """Documents as they are before a write; not those whose `dedup` is somebody else's."""
+        if not self.settings.revisions:
+            return {}
+        return {
+            id_: self.store.documents.read_record(hit)
+            for (_, id_), hit in hits.items()
+            if "dedup" not in hit["_source"] or enriching.old_record(hit) is not None
+        }
+
+    def _keep_versions(self, replaced: Sequence[Record]) -> None:
+        """Keep versions that a write replaces."""
+        with self._optional():
+            self.store.revisions.add(replaced, datetime.now(UTC))
+
+    @contextmanager
+    def _optional(self) -> Iterator[None]:
+        """A tenant that may not write earlier versions still writes its articles."""
+        try:
+            yield
+        except StoreError as error:
+            if not self._has_warned:
+                self._has_warned = True
+                log.warning("earlier versions of articles are not kept: %s", error)
+
+    def note_revised(self, written: Sequence[Record]) -> None:
+        """Records that were written over others, each with the version that the cluster named."""
+        with self._state:
+            for record in written:
+                self._epoch.revised.setdefault(record.document.id, []).append(record)
+
+    def _keep_overtaken(self, epoch: _SessionEpoch) -> None:
+        """Keep versions of this epoch that are not the current text any more: requests of clients
+        are not conditional, so that two of them may replace the same text at once. Remove those of
+        deleted articles."""
+        if not self.settings.revisions:
+            return
+        current = self.store.documents.get({*epoch.revised, *epoch.before_script, *epoch.deleted})
+        written = [record for records in epoch.revised.values() for record in records]
+        self._keep_versions_in_turn(
+            record
+            for record in (*written, *epoch.before_script.values())
+            if (now := current.get(record.document.id)) and is_revised(record, now.document)
+        )
+        if gone := epoch.deleted - current.keys():
+            with self._optional():
+                self.store.revisions.remove(gone)
+
+    def _keep_versions_in_turn(self, records: Iterable[Record]) -> None:
+        """As many at once as have different ids."""
+        waiting: list[Record] = []
+        for record in records:
+            if any(record.document.id == other.document.id for other in waiting):
+                self._keep_versions(waiting)
+                waiting = []
+            waiting.append(record)
+        self._keep_versions(waiting)
 
     def note_unsigned(self, documents: Unsigned) -> None:
         """Documents passed without our fields; the end of the epoch signs them."""
@@ -269,6 +352,8 @@ class TenantSession:
             epoch.note_replaced(list(epoch.replaced.values()))
         if gone := epoch.deleted | set(epoch.replaced):
             epoch.affected |= self.store.candidates.dependents(gone)
+        if epoch.revised or epoch.before_script or epoch.deleted:
+            self._keep_overtaken(epoch)
         changed = bool(epoch.reconcile(holds=holds))
         return self._verify(epoch.to_verify) or changed
 
@@ -300,6 +385,9 @@ class TenantSession:
             new.deleted |= epoch.deleted
             new.to_verify |= epoch.to_verify
             new.replaced |= epoch.replaced
+            new.before_script = {**new.before_script, **epoch.before_script}
+            for id_, records in epoch.revised.items():
+                new.revised.setdefault(id_, []).extend(records)
             new.must_recheck = True
 
     def abandon(self) -> int:
@@ -308,6 +396,7 @@ class TenantSession:
             count, epoch = self.waiting, self._epoch
             epoch.written, epoch.affected, epoch.deleted = set(), set(), set()
             epoch.to_verify, epoch.replaced = {}, {}
+            epoch.before_script, epoch.revised = {}, {}
         return count
 
     @contextmanager
@@ -331,6 +420,7 @@ class Prepared:
     plan: enriching.Plan
     signed: list[Signed | Failure]
     unsigned: list[Operation]
+    replaced: dict[str, Record] = field(default_factory=dict)  # as they were, by id
 
     @property
     def unread_dates(self) -> int:
@@ -379,6 +469,20 @@ class SessionWrite:
         if self._done is None:
             counts = [operation_done(results.get(op.action_line, {})) for op in self._operations]
             self._done = None if None in counts else sum(filter(None, counts))
+            self._session.note_revised(list(self._written_over(results)))
+
+    def _written_over(self, results: Mapping[int, JSON]) -> Iterator[Record]:
+        """What was written over another text, with its version."""
+        drafts, signed = self.prepared.plan.drafts, self.prepared.signed
+        counts = Counter(draft.id for draft in drafts)
+        for draft, item in zip(drafts, signed, strict=True):
+            is_over = draft.id in self.prepared.replaced or counts[draft.id] > 1
+            result = results.get(draft.operation.action_line, {})
+            # `filter_path` may leave these out of an answer.
+            has_version = {"_index", "_seq_no", "_primary_term"} <= result.keys()
+            if is_over and has_version and isinstance(item, Signed) and operation_done(result):
+                (record,) = self._session.deduplicator.writer.builder.build([item], {})
+                yield replace(record, version=version_of(result))
 
     def __exit__(self, *exception: object) -> None:
         self._session.end_write(operations=self._done)

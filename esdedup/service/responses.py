@@ -19,6 +19,7 @@ from esdedup.model.queries import DEFAULT_BY, DEFAULT_SIZE, By
 from esdedup.model.results import Members, Section
 from esdedup.service.keys import Scope
 from esdedup.stories.events.report import Report
+from esdedup.stories.revisions import ArticleRevision
 from esdedup.stories.text_reuse import TextReuse
 from esdedup.stories.timeline import Story
 
@@ -89,6 +90,13 @@ class Shown(Result):
     document: Document
     decision: Decision
     words: Annotated[int, JsonField(description="Of the text that was signed.")]
+    note: Annotated[
+        str, JsonField(omit_empty=True, description="What the article says of its own errors.")
+    ] = ""
+    revisions: Annotated[
+        tuple[ArticleRevision, ...],
+        JsonField(omit_empty=True, description="What its versions changed; /v1/revisions."),
+    ] = ()
 
 
 # --- groups and searches -------------------------------------------------------------------------

@@ -360,6 +360,11 @@ class SettingsTable:
         "and reports it but does not store it.",
         Value("link", source="paper 001, section 4"),
     )
+    revisions: int = setting(
+        "Earlier versions that are kept of an article that is written again under its id with "
+        "another text; 0 keeps none.",
+        Value(10, "versions", low=0, high=100),
+    )
 
     # Methods that sign features of a whole text.
     simhash_weights: SimhashWeights = _simhash_keys(

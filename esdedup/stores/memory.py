@@ -24,6 +24,7 @@ from esdedup.errors import StoreMissing
 from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
 from esdedup.model import JSON, Candidate, Decision, Failure, microseconds, stored_evidence
 from esdedup.model.queries import By
+from esdedup.model.revisions import ArticleVersion, keep_version
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery, Record, WriteReport
 from esdedup.stores.key_index import KeyIndex
@@ -51,6 +52,7 @@ class MemoryData:
     generation: int = 0  # of what searches and statistics show
     failures: dict[str, Failure] = field(default_factory=dict)
     states: dict[str, JSON | None] = field(default_factory=dict)  # of long runs
+    versions: dict[str, tuple[ArticleVersion, ...]] = field(default_factory=dict)
     constraints: Versioned[Constraints] = _UNCONSTRAINED
     lock: RLock = field(default_factory=RLock)
 
@@ -104,6 +106,7 @@ class MemoryStore:
         self.refuses_existing_ids = memory.delayed
         self._memory = memory
         self._on_request = on_request
+        self.revisions = MemoryRevisions(self)
         self._own_writes = 0
         self._depth = 0  # of transactions
         self._view: tuple[int, SQLiteStore] | None = None
@@ -113,7 +116,7 @@ class MemoryStore:
             self._view[1].close()
 
     @contextmanager
-    def _request(self, name: str) -> Iterator[MemoryData]:
+    def request(self, name: str) -> Iterator[MemoryData]:
         self._on_request(name)
         with self._memory.lock:
             yield self._memory
@@ -127,12 +130,14 @@ class MemoryStore:
     def _isolate(self) -> Iterator[None]:
         with self._memory.lock:
             documents, failures = dict(self._memory.documents), dict(self._memory.failures)
+            versions = dict(self._memory.versions)
             self._depth += 1
             try:
                 yield
             except BaseException:
                 self._memory.unrefreshed = {*documents, *self._memory.documents}
                 self._memory.documents, self._memory.failures = documents, failures
+                self._memory.versions = versions
                 self._memory.refresh()
                 raise
             finally:
@@ -141,13 +146,13 @@ class MemoryStore:
     def snapshot(self, *, visible: bool = True) -> tuple[int, int]:
         if not visible:
             return self._foreign_writes()
-        with self._request("position"):
+        with self.request("position"):
             snapshot = self._foreign_writes()
         self.make_visible()
         return snapshot
 
     def unchanged_since(self, snapshot: tuple[int, int]) -> bool:
-        with self._request("position"):
+        with self.request("position"):
             return self._foreign_writes() == snapshot
 
     def _foreign_writes(self) -> tuple[int, int]:
@@ -155,27 +160,27 @@ class MemoryStore:
         return self._memory.writes - self._own_writes, self._memory.constraints.version
 
     def make_visible(self, *, own_only: bool = False) -> None:
-        with self._request("refresh") as memory:
+        with self.request("refresh") as memory:
             memory.refresh()
 
     # --- CandidateIndex ------------------------------------------------------------------------
 
     def find(self, queries: Sequence[CandidateQuery]) -> list[list[Candidate]]:
-        with self._request("find") as memory:
+        with self.request("find") as memory:
             return [memory.visible.find(query) for query in queries]
 
     def successors(self, queries: Sequence[CandidateQuery]) -> set[str]:
-        with self._request("successors") as memory:
+        with self.request("successors") as memory:
             return {id_ for query in queries for id_ in memory.visible.successors(query)}
 
     def dependents(self, ids: Iterable[str]) -> set[str]:
-        with self._request("dependents") as memory:
+        with self.request("dependents") as memory:
             return memory.visible.dependents(set(ids))
 
     # --- Documents -----------------------------------------------------------------------------
 
     def get(self, ids: Iterable[str]) -> dict[str, Record]:
-        with self._request("get") as memory:
+        with self.request("get") as memory:
             return {id_: memory.documents[id_] for id_ in ids if id_ in memory.documents}
 
     def put(self, records: Sequence[Record]) -> WriteReport:
@@ -189,7 +194,7 @@ class MemoryStore:
 
     def _write(self, name: str, records: Sequence[Record]) -> WriteReport:
         conflicts, is_conditional = set(), self._memory.delayed or name != "put"
-        with self._request(name) as memory:
+        with self.request(name) as memory:
             for record in records:
                 id_ = record.document.id
                 stored = memory.documents.get(id_)
@@ -203,17 +208,18 @@ class MemoryStore:
     def delete(self, ids: Iterable[str]) -> set[str]:
         wanted = set(ids)
         self.remove(wanted)
-        with self._request("delete") as memory:
+        with self.request("delete") as memory:
             removed = wanted & memory.documents.keys()
             for id_ in removed:
                 memory.write(id_, None)
             self._own_writes += len(removed)
+        self.revisions.remove(wanted)
         self.make_visible()
         return removed
 
     def changed_ids(self, since: datetime | None = None) -> set[str]:
         low = 0 if since is None else microseconds(since)
-        with self._request("changed") as memory:
+        with self.request("changed") as memory:
             return {id_ for id_ in memory.visible.records if memory.changed[id_] >= low}
 
     def scan_by_time(self, clock: Clock, low: int) -> Iterator[list[Record]]:
@@ -223,7 +229,7 @@ class MemoryStore:
         return self._embedded.documents.latest(clock)
 
     def members(self, value: str, by: By = "group") -> list[Record]:
-        with self._request("members") as memory:
+        with self.request("members") as memory:
             records = memory.visible.records.values()
             members = [r for r in records if getattr(r.decision, by) == value]
         return sorted(members, key=lambda r: r.order)
@@ -240,14 +246,14 @@ class MemoryStore:
         return self._memory.constraints
 
     def replace(self, new: Constraints, expected: int) -> bool:
-        with self._request("constraints") as memory:
+        with self.request("constraints") as memory:
             if memory.constraints.version != expected:
                 return False
             memory.constraints = Versioned(new, expected + 1)
         return True
 
     def add(self, failures: Sequence[Failure]) -> None:
-        with self._request("quarantine") as memory:
+        with self.request("quarantine") as memory:
             memory.failures |= {failure.id: failure for failure in failures}
             memory.generation += 1
 
@@ -264,7 +270,7 @@ class MemoryStore:
     @property
     def _embedded(self) -> SQLiteStore:
         """An embedded SQLite store that holds the visible records."""
-        with self._request("search") as memory:
+        with self.request("search") as memory:
             if self._view is None or self._view[0] != memory.generation:
                 self.close()
                 self._view = memory.generation, SQLiteStore(":memory:", self.settings)
@@ -280,6 +286,30 @@ class MemoryStore:
     def maintenance(self) -> MemoryMaintenance:
         view = self._embedded
         return MemoryMaintenance(view.database, view.documents, self._memory, self.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRevisions:
+    """Implements the `Revisions` port; a version is numbered by the write that made it."""
+
+    store: MemoryStore
+
+    def add(self, replaced: Sequence[Record], at: datetime) -> None:
+        limit = self.store.settings.revisions
+        with self.store.request("revisions") as memory:
+            for record in replaced if limit else ():
+                kept = memory.versions.get(record.document.id, ())
+                version = ArticleVersion.of(record.document, at, record.version)
+                memory.versions[record.document.id] = keep_version(kept, version, limit)
+
+    def get(self, ids: Iterable[str]) -> dict[str, tuple[ArticleVersion, ...]]:
+        with self.store.request("revisions") as memory:
+            return {id_: memory.versions[id_] for id_ in ids if id_ in memory.versions}
+
+    def remove(self, ids: Iterable[str]) -> None:
+        with self.store.request("revisions") as memory:
+            for id_ in ids:
+                memory.versions.pop(id_, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The ports of a store, and the records that pass through them.
 
-A `Store` has one attribute for each of its eight ports. `memory.py` is the shortest implementation
+A `Store` has one attribute for each of its nine ports. `memory.py` is the shortest implementation
 and shows what every method promises. `tests/stores/test_contract_*.py` checks it on every backend.
 
 A store knows keys, links and order; it knows nothing of texts, methods or thresholds. Every method
@@ -22,6 +22,7 @@ from esdedup.model import JSON, Candidate, Decision, Document, Failure, Order, S
 from esdedup.model.batching import batched
 from esdedup.model.queries import By, SearchOptions, StoreQuery
 from esdedup.model.results import Facet, Members, StoryPage
+from esdedup.model.revisions import ArticleVersion
 from esdedup.settings import Settings
 
 if TYPE_CHECKING:
@@ -234,6 +235,26 @@ class Quarantine(Protocol):
     def remove(self, ids: Iterable[str]) -> None: ...
 
 
+class Revisions(Protocol):
+    """Earlier versions of articles that were written again under their id."""
+
+    def add(self, replaced: Sequence[Record], at: datetime) -> None:
+        """Keep versions that are about to be replaced, `settings.revisions` of each article.
+
+        Adding a version again changes nothing, and neither does one that others have overtaken
+        (`model.revisions.keep_version`).
+        """
+
+    def get(self, ids: Iterable[str]) -> dict[str, tuple[ArticleVersion, ...]]:
+        """The kept versions of each article, oldest first; ids without any are left out.
+
+        The last may be the current text: its replacement did not succeed, or is on its way.
+        """
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove all versions of these; `documents.delete` does, too."""
+
+
 class SearchIndex(Protocol):
     """Folded full-text search; `search.Searcher` is the way to use it."""
 
@@ -309,6 +330,8 @@ class Store(Protocol):
     def constraints(self) -> ConstraintStore: ...
     @property
     def quarantine(self) -> Quarantine: ...
+    @property
+    def revisions(self) -> Revisions: ...
     @property
     def search(self) -> SearchIndex: ...
     @property

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Annotated
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import QueryBuilder
 from esdedup.errors import NothingToExplain
 from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
+from esdedup.matching.diff import Span, align
 from esdedup.matching.verify import verify
 from esdedup.methods import METHODS
 from esdedup.model import Decision, Evidence
@@ -21,7 +22,7 @@ from esdedup.model.json_form import JsonField, Result, in_json
 from esdedup.settings import Settings
 from esdedup.stores import Record, get_record
 from esdedup.stories.articles import entities_of
-from esdedup.stories.diff import Span, align
+from esdedup.stories.revisions import ArticleRevision, revisions_of
 from esdedup.text.batch import signed_text
 
 # The key of an entry of an explanation, not a part of it.
@@ -89,6 +90,10 @@ class Explanation(Result):
     measures: Annotated[tuple[Measured, ...], JsonField(convert=_measures_by_method)] = ()
     names: Annotated[tuple[str, ...], JsonField(description="Named entities that both have.")] = ()
     runner_up: RunnerUp | None = None
+    revisions: Annotated[
+        tuple[ArticleRevision, ...],
+        JsonField(omit_empty=True, description="Of both articles: the newest versions decide."),
+    ] = ()
 
     @property
     @in_json()
@@ -98,11 +103,15 @@ class Explanation(Result):
 
 
 def explain(
-    one: Record, other: Record, settings: Settings, constraints: Constraints = NO_CONSTRAINTS
+    one: Record,
+    other: Record,
+    settings: Settings,
+    constraints: Constraints = NO_CONSTRAINTS,
+    revisions: Mapping[str, tuple[ArticleRevision, ...]] = MappingProxyType({}),
 ) -> Explanation:
     """Compare two stored documents by the settings and by the constraints of people.
 
-    The stored decision plays no part in it.
+    The stored decision plays no part in it. `revisions` are those of `revisions_of`.
     """
     old, new = sorted((one, other), key=lambda record: record.order)
     keys = count_shared_keys(old, new, settings)
@@ -124,6 +133,7 @@ def explain(
         measures=measure_by_method(old, new, settings),
         names=_find_shared_names(old, new) if "entities" in settings.methods else (),
         runner_up=_find_runner_up(old, new),
+        revisions=tuple(r for side in (old, new) for r in revisions.get(side.document.id, ())),
     )
 
 
@@ -139,7 +149,8 @@ def explain_stored(deduplicator: Deduplicator, id_: str, other: str | None = Non
             )
         other = record.decision.evidence[0].other
     second = deduplicator.with_evidence(get_record(store, other))
-    return explain(record, second, deduplicator.settings, store.constraints.recent())
+    revised = revisions_of([record, second], store)
+    return explain(record, second, deduplicator.settings, store.constraints.recent(), revised)
 
 
 def count_shared_keys(old: Record, new: Record, settings: Settings) -> tuple[SharedKeys, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from esdedup.matching.diff import Span
 from esdedup.model import iso
 from esdedup.stores import Record
-from esdedup.stories.diff import Span
 from esdedup.stories.explain import Explanation, list_measures
 
 _STYLE = """

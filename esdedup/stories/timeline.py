@@ -6,13 +6,12 @@ a chain of groups: "12 -> 17 -> 23 dead".
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Literal
 
+from esdedup.features.correction_notes import find_correction_note
 from esdedup.features.numbers import NumberChange
 from esdedup.model import Changes, Document, Failure
 from esdedup.model.json_form import JsonField, Result, Rounded, in_json
@@ -20,19 +19,10 @@ from esdedup.model.results import Mention, StoryOrigin
 from esdedup.search.origins import describe_origin, source_of
 from esdedup.stores import Record, Store
 from esdedup.stories.outlets import Outlet, list_outlets
-from esdedup.text.tokens import fold
+from esdedup.stories.revisions import ArticleRevision, revisions_of
 
 Kind = Literal["original", "update", "extended", "correction"]
 
-# Characters at the beginning and the end where an article may state that it corrects another.
-_EDGE = 300
-# How corrections of newsrooms begin, folded.
-_CORRECTING = (
-    "correction", "corrects", "corrected version", "corrected:", "clarification", "erratum",
-    "rectificatif", "correctif", "berichtigung", "korrektur", "berichtigt:", "korrigiert:",
-    "corrección", "fe de errores", "rectificación", "düzeltme", "rettifica", "errata corrige",
-    "correzione", "correção", "retificação", "rectificatie", "correctie",
-)  # fmt: skip
 # Copies of one version that are listed one by one; of more, sources are counted.
 _LISTED = 100
 
@@ -65,6 +55,13 @@ class StoryVersion(Result):
     corrections: Annotated[
         tuple[Mention, ...],
         JsonField(description="Copies that say of themselves that they correct."),
+    ] = ()
+    revisions: Annotated[
+        tuple[ArticleRevision, ...],
+        JsonField(
+            omit_empty=True,
+            description="Of the article and its copies, each under its own id, oldest first.",
+        ),
     ] = ()
 
     @property
@@ -106,7 +103,7 @@ def story_of(record: Record, store: Store) -> Story:
     """The story that a stored article belongs to."""
     id_ = record.decision.story
     records = store.documents.members(id_, "story") or [record]
-    versions = _make_versions(records)
+    versions = _make_versions(records, revisions_of(records, store))
     articles = sum(1 + version.count for version in versions)
     return Story(
         id_,
@@ -122,25 +119,32 @@ def story_of(record: Record, store: Store) -> Story:
     )
 
 
-def _make_versions(records: Sequence[Record]) -> tuple[StoryVersion, ...]:
+def _make_versions(
+    records: Sequence[Record], revised: Mapping[str, tuple[ArticleRevision, ...]]
+) -> tuple[StoryVersion, ...]:
     copies: dict[str, list[Record]] = {}
     for record in records:
         if not record.decision.link.canonical:
             copies.setdefault(record.decision.group, []).append(record)
     return tuple(
-        _make_version(record, copies.get(record.document.id, []))
+        _make_version(record, copies.get(record.document.id, []), revised)
         for record in records
         if record.decision.link.canonical
     )
 
 
-def _make_version(record: Record, copies: Sequence[Record]) -> StoryVersion:
+def _make_version(
+    record: Record,
+    copies: Sequence[Record],
+    revised: Mapping[str, tuple[ArticleRevision, ...]],
+) -> StoryVersion:
     decision, document = record.decision, record.document
     evidence = decision.evidence[0] if decision.role == "update" and decision.evidence else None
     kind: Kind = "original"
     if evidence is not None:
         kind = "extended" if evidence.reason == "extended" else "update"
         kind = "correction" if is_correction(document) else kind
+    own = [one for r in (record, *copies) for one in revised.get(r.document.id, ())]
     names = Counter(source_of(copy.document) or "no source" for copy in copies)
     return StoryVersion(
         kind=kind,
@@ -151,20 +155,13 @@ def _make_version(record: Record, copies: Sequence[Record]) -> StoryVersion:
         copies=tuple(Mention.of(copy.document) for copy in copies[:_LISTED]),
         sources=dict(sorted(names.items(), key=lambda pair: (-pair[1], pair[0]))),
         corrections=tuple(Mention.of(c.document) for c in copies if is_correction(c.document)),
+        revisions=tuple(sorted(own, key=lambda one: one.revision.at)),
     )
 
 
 def is_correction(document: Document) -> bool:
     """Whether an article states that it corrects an earlier one."""
-    edges = (document.title, document.text[:_EDGE], document.text[-_EDGE:])
-    return any(_correction_pattern().search(fold(edge)) for edge in edges)
-
-
-@cache
-def _correction_pattern() -> re.Pattern[str]:
-    """At the beginning of a line or after a mark, as an editor's note stands."""
-    words = "|".join(re.escape(fold(word)) for word in _CORRECTING)
-    return re.compile(rf"(?:^|[\n(\[*:.–—-])\s*(?:{words})")
+    return bool(find_correction_note(document.title, document.text))
 
 
 # --- counts through the story ----------------------------------------------------------------

@@ -30,6 +30,31 @@ from tests.support.waiting import PATIENCE
 Answer = Callable[[int], int]  # which request -> status
 
 
+def test_a_revision_is_notified_once_and_again_on_request() -> None:
+    """Also that of a copy; and not as a new story."""
+    moment = datetime.now(UTC) - timedelta(minutes=1)
+    original, copy = (StoryVariant(1, day=day).document(f"d{day}") for day in (0, 1))
+    with Deduplicator.open() as news:
+        list(news.add_many([original, copy]))
+        changed = [
+            StoryVariant(1, dead=17, day=0).document("d0"),
+            StoryVariant(1, added=2, day=1).document("d1"),
+        ]
+        outcomes = list(news.add_many(changed))
+        sent = make_notifications(outcomes, news.store)
+        assert sorted((n.kind, n.about["id"]) for n in sent) == [
+            ("revision", "d0"),
+            ("revision", "d1"),
+        ]
+        about = {n.about["id"]: n.about for n in sent}
+        assert about["d0"]["revision"]["degree"] == "numbers"
+        assert [c[:2] for c in about["d0"]["revision"]["numbers"]] == [["12", "17"]]
+        assert about["d1"]["revision"]["degree"] == "extended"
+        assert make_notifications(list(news.add_many(changed)), news.store) == []
+        (again,) = replay_notifications(news.store, moment)
+        assert {n.id for n in again} == {n.id for n in sent}
+
+
 class Listener(ThreadingHTTPServer):
     """Keeps what it is sent; answers as it is told."""
 

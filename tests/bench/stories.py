@@ -24,11 +24,11 @@ import numpy as np
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.reconcile import queries_of
 from esdedup.features.topics import term_vectors, topic_version, vector_and_words
+from esdedup.matching.diff import align
 from esdedup.model import Document, TermVector
 from esdedup.settings import Settings
 from esdedup.stores import Record
 from esdedup.stores.topical import TopicIndex, TopicQuery
-from esdedup.stories.diff import align
 from esdedup.stories.events import EventDetector, EventItem
 from esdedup.stories.events.history import items_of
 from esdedup.stories.similar import similar_to_record

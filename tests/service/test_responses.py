@@ -32,6 +32,10 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             {"id": "d", "text": BRIDGE, "title": "Bridge", "published": began.isoformat()},
         ]
         service.bulk("\n".join(map(json.dumps, articles)))
+        again = {"id": "r", "title": "Ferry", "lang": "en"}
+        for dead in ("12", "17", "23"):
+            revised = {**again, "text": FERRY.replace("12", dead)}
+            service.post("/v1/articles", revised).raise_for_status()
         page = "<html><body></body></html>"
         service.post("/v1/articles", {"id": "p", "html": page}).raise_for_status()
         said = {"ids": ["b", "d"], "by": "editor", "note": "seen"}
@@ -57,14 +61,17 @@ _QUESTIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/v1/groups", {}),
     ("GET", "/v1/events", {}),
     ("GET", "/v1/front", {"params": {"field": "source", "size": 2}}),
-    *(("GET", "/v1/articles", {"params": {"id": id_}}) for id_ in "abcdp"),
-    *(("GET", "/v1/story", {"params": {"id": id_}}) for id_ in "acp"),
+    *(("GET", "/v1/articles", {"params": {"id": id_}}) for id_ in "abcdpr"),
+    *(("GET", "/v1/story", {"params": {"id": id_}}) for id_ in "acpr"),
+    *(("GET", "/v1/revisions", {"params": {"id": id_}}) for id_ in "ar"),
+    ("GET", "/v1/revisions", {"params": {"id": "r", "old": 1, "new": 3}}),
     *(("GET", "/v1/group", {"params": {"id": "c", "by": by}}) for by in ("group", "story")),
     ("GET", "/v1/copies", {"params": {"id": "a"}}),
     ("POST", "/v1/copies", {"json": {"text": FERRY}}),
     ("GET", "/v1/similar", {"params": {"id": "ferry0"}}),
     ("POST", "/v1/similar", {"json": {"text": FERRY}}),
     ("GET", "/v1/explain", {"params": {"id": "c"}}),
+    ("GET", "/v1/explain", {"params": {"id": "r", "other": "a"}}),
     ("GET", "/v1/explain", {"params": {"id": "a", "other": "d"}}),
     ("GET", "/v1/search", {"params": {"words": "ferry", "facet": "source", "expand": "true"}}),
     ("GET", "/v1/search", {"params": {"words": "more", "show": "earliest", "by": "story"}}),

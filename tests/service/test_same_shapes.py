@@ -10,10 +10,13 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document
+from esdedup.stores import get_record
+from esdedup.stories.revisions import history_of
 from tests.service.conftest import Running
 from tests.support.articles import FERRY
 from tests.support.commands import Cli
 
+_FIRST_AND_LAST = {"id": "r", "old": "1", "new": "3"}
 _NEW = {"id": "new", "text": FERRY.replace("12", "19")}
 
 
@@ -36,12 +39,17 @@ def from_http(service: Running, path: str, **params: str) -> Any:
         (("story", "c"), "/v1/story", {"id": "c"}),
         (("similar", "c", "--explain"), "/v1/similar", {"id": "c"}),
         (("explain", "c"), "/v1/explain", {"id": "c"}),
+        (("revisions", "c"), "/v1/revisions", {"id": "c"}),
+        (("revisions", "r"), "/v1/revisions", {"id": "r"}),
+        (("revisions", "r", "--old", "1", "--new", "3"), "/v1/revisions", _FIRST_AND_LAST),
         (("stats",), "/v1/stats", {}),
     ],
 )
 def test_a_command_and_its_route_agree(
     service: Running, cli: Cli, command: tuple[str, ...], path: str, params: dict[str, str]
 ) -> None:
+    if path == "/v1/revisions":
+        _revise(service)
     sent = from_http(service, path, **params)
     sent.pop("total", None)  # of pages, which only HTTP has
     assert [sent] == cli.json(*command)
@@ -69,6 +77,19 @@ def test_constraints_are_the_same_everywhere(service: Running, cli: Cli) -> None
     assert exported == from_http(service, "/v1/corrections")["said"]
     assert [one for one in exported if one["ids"] == ["a", "c"]] == set_here
     assert cli.json("groups", "forget", "a", "c")[0]["said"] == set_here
+
+
+def test_revisions_of_a_program_agree(service: Running, cli: Cli) -> None:
+    _revise(service)
+    with Deduplicator.open(cli.environment["ESDEDUP_STORE"], mode="read") as deduplicator:
+        store = deduplicator.store
+        history = history_of(get_record(store, "r"), store, old=1, new=3)
+    assert from_http(service, "/v1/revisions", **_FIRST_AND_LAST) == history.to_json()
+
+
+def _revise(service: Running) -> None:
+    for dead in ("12", "17", "23"):
+        service.post("/v1/articles", {"id": "r", "text": FERRY.replace("12", dead)})
 
 
 def test_a_command_prints_more_of_an_article_and_of_a_search(service: Running, cli: Cli) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from esdedup.clustering import epoch, reconcile, records, transactional
 from esdedup.gateway import session
 from esdedup.maintenance import retention
+from esdedup.model import revisions
 from esdedup.stores.cluster import bulk, concurrency
 
 
@@ -60,7 +61,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what a write changed is forgotten where its answer was lost",
-        566,
+        1021,
         reconcile.reconcile,
         "forced = set(report.conflicts)",
         "forced &= report.conflicts",
@@ -122,8 +123,29 @@ MUTATIONS = (
         "ids",
     ),
     Mutation(
+        "a version that is replaced is not kept",
+        6,
+        _writer._keep_versions,
+        "self.store.revisions.add([old for old, _ in pairs], at)",
+        "pass",
+    ),
+    Mutation(
+        "gateway: a version that is replaced is not kept",
+        6,
+        session.TenantSession._keep_versions,
+        "self.store.revisions.add(replaced, datetime.now(UTC))",
+        "pass",
+    ),
+    Mutation(
+        "a version that a writer adds late comes last",
+        159,
+        revisions.keep_version,
+        "key=lambda version: version.sequence",
+        "key=lambda version: version is new",
+    ),
+    Mutation(
         "gateway: a document that is written after its delete is not reconciled",
-        4230,
+        10051,
         session.TenantSession._reconcile,
         "epoch.replaced.values()))",
         "epoch.replaced.values()))\n        epoch.written -= epoch.deleted",

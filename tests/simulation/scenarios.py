@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,9 @@ from esdedup.maintenance import curation
 from esdedup.maintenance.retention import RetentionRule
 from esdedup.matching.constraints import Constraint
 from esdedup.model import Document, Link
+from esdedup.model.revisions import earlier_versions
 from esdedup.settings import Settings
+from esdedup.stores import Record
 from esdedup.stores.memory import MemoryData, MemoryStore
 from tests.simulation.world import INDEX, NO_FAULTS, SOME_FAULTS, Faults, World
 from tests.simulation.writers import Process, Step, is_expired
@@ -312,6 +314,7 @@ def _audit(scenario: Scenario, world: World) -> Outcome:
         for id_, text in scenario.final_texts().items()
         if texts.get(id_) != text and id_ not in gone
     ]
+    world.violations += _audit_versions(scenario, world, records)
     return Outcome(
         world.engine.requests,
         sum(world.injected.values()),
@@ -319,6 +322,34 @@ def _audit(scenario: Scenario, world: World) -> Outcome:
         tuple(lost),
         tuple(world.violations),
     )
+
+
+def _audit_versions(
+    scenario: Scenario, world: World, records: Mapping[str, Record]
+) -> Iterator[str]:
+    """Earlier versions are texts that the article had, in turn. None is missing of an article that
+    only esdedup and its gateway wrote, and nobody deleted."""
+    versions = world.versions()
+    items = [item for step in scenario.steps.values() for item in step.items]
+    by_others = {
+        item.id
+        for step in scenario.steps.values()
+        for item in step.items
+        if step.kind == "other program" and isinstance(item, Document)
+    }
+    deleted = {item for item in items if isinstance(item, str)} | scenario.expired()
+    is_whole = not scenario.event and not scenario.faults.lost and not world.injected["abandoned"]
+    for id_, record in records.items():
+        kept = versions.get(id_, ())
+        order = [version.sequence for version in kept]
+        if order != sorted(set(order)):
+            yield f"the versions of {id_} are out of order"
+        earlier = [v.document.text for v in earlier_versions(kept, record.document)]
+        *before, _ = world.texts[id_]
+        if not set(earlier) <= {*before}:
+            yield f"a version of {id_} is a text that it never had"
+        if is_whole and id_ not in by_others | deleted and earlier != before:
+            yield f"{id_} has {len(earlier)} of {len(before)} versions"
 
 
 def minimise(scenario: Scenario) -> Scenario:

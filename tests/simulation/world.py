@@ -22,6 +22,7 @@ from esdedup.gateway.session import TenantSession
 from esdedup.gateway.tenants import TenantStore
 from esdedup.matching.constraints import Constraint
 from esdedup.model import microseconds
+from esdedup.model.revisions import ArticleVersion
 from esdedup.settings import Settings
 from esdedup.stores import Record
 from esdedup.stores.cluster.connection import Connection, Target, Unanswered
@@ -89,6 +90,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.engine = Engine(self._check_version)
+        self.texts: dict[str, list[str]] = {}  # all that each article had, in turn
         self._digests: dict[str, str] = {}  # text -> that of its signature
         self._texts: dict[str, str] = {}  # the other way round
         self._chance = random.Random(f"faults {self.seed!r}")
@@ -144,6 +146,10 @@ class World:
 
     def _check_version(self, stored: Stored) -> None:
         """Our fields belong to the text beside them, and agree with each other."""
+        if is_of_articles(stored.index):
+            texts = self.texts.setdefault(stored.id, [])
+            if texts[-1:] != [stored.source["text"]]:
+                texts.append(stored.source["text"])
         if "dedup" not in stored.source or stored.source["dedup"].get("group") is None:
             return
         record = record_from(stored.id, stored.source, None)
@@ -162,7 +168,7 @@ class World:
     def records(self) -> dict[str, Record]:
         """By id; a document without our fields, or in two indices, is a violation."""
         found: dict[str, Record] = {}
-        names = [n for n in self.engine.indices if n == INDEX or n.startswith(f"{INDEX}-0")]
+        names = [name for name in self.engine.indices if is_of_articles(name)]
         for stored in (s for name in names for s in self.engine.indices[name].documents.values()):
             if stored.id in found:
                 self.violations.append(f"{stored.id} is in two indices")
@@ -172,7 +178,19 @@ class World:
                 found[stored.id] = record_from(stored.id, stored.source, None)
         return found
 
+    def versions(self) -> dict[str, tuple[ArticleVersion, ...]]:
+        """Earlier versions by id."""
+        index = self.engine.indices.get(side_index("revisions", INDEX))
+        stored = index.documents.values() if index else ()
+        return {
+            one.id: tuple(map(ArticleVersion.from_json, one.source["versions"])) for one in stored
+        }
+
     def constraints(self) -> list[Constraint]:
         index = self.engine.indices.get(side_index("corrections", INDEX))
         stored = index.documents.values() if index else ()
         return [Constraint.from_json(raw) for one in stored for raw in one.source["said"]["list"]]
+
+
+def is_of_articles(index: str) -> bool:
+    return index == INDEX or index.startswith(f"{INDEX}-0")

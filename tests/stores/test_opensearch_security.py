@@ -93,6 +93,9 @@ def test_commands(secured: Server, tmp_path: Path, index: str) -> None:
     assert "1 failed" in did(cli, "retry")
     assert "bad" in did(cli, "quarantine")
     assert "Headline first" in did(cli, "search", "ferry")
+    changed = {**ARTICLES[-1], "text": f"{ARTICLES[-1]['text']} More soon."}
+    did(cli, "index", cli.file("again.ndjson", ndjson(changed)))
+    assert "version 1 -> version 2" in did(cli, "revisions", changed["id"])
     did(cli, "stats")
     did(cli, "groups", "split", "copy", "another")
     did(cli, "groups", "forget", "copy", "another")

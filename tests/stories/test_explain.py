@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.ingest.sign import sign_many
+from esdedup.matching.diff import MAX_WORDS, Span, align
 from esdedup.model import Decision, Document
 from esdedup.settings import Settings
 from esdedup.stores import Record
-from esdedup.stories.diff import MAX_WORDS, Span, align
 from esdedup.stories.explain import explain
 from esdedup.stories.explain_html import render_page
 from tests.support import articles as sample

@@ -174,6 +174,7 @@ def backend_in_memory(*, delayed: bool) -> Backend:
         memory.settings = None
         for id_ in list(memory.documents):
             memory.write(id_, None)
+        memory.versions.clear()
         memory.refresh()
 
     def open_memory(
@@ -254,5 +255,5 @@ def drop_index(server: Server | Cluster, index: str) -> None:
 
 def drop_side_indices(server: Server | Cluster, index: str) -> None:
     """Delete what a store keeps beside its index."""
-    for side in ("state", "quarantine", "corrections"):
+    for side in ("state", "quarantine", "corrections", "revisions"):
         assert server.http("DELETE", f"/esdedup-{side}-{index}").status in (200, 404)

@@ -10,6 +10,7 @@ const VIEWS = [
   "story",
   "article",
   "compare",
+  "revisions",
   "events",
   "event",
   "check",

@@ -23,6 +23,17 @@ export const ROLES = {
   unprocessed: "not read",
 };
 
+// How much a revision changed.
+export const DEGREES = {
+  numbers: "counts changed",
+  names: "names changed",
+  typo: "spelling",
+  rewritten: "rewritten",
+  cut: "cut",
+  extended: "extended",
+  edited: "edited",
+};
+
 export function number(value) {
   return WHOLE.format(value);
 }

@@ -1,7 +1,7 @@
 // What several views show: a role, a line about an article, changed counts.
 
 import { h, outside, words } from "./dom.js";
-import { count, later, NO_SOURCE, ROLES, sourceOf, titleOf, when } from "./format.js";
+import { count, DEGREES, later, NO_SOURCE, ROLES, sourceOf, titleOf, when } from "./format.js";
 import { to } from "./links.js";
 import { paragraphs } from "./paragraphs.js";
 import { box, compareLink } from "./picked.js";
@@ -23,6 +23,29 @@ export function changes(numbers) {
         h("span", { class: "arrow", "aria-label": "became" }, "→"),
         h("b", null, now),
         context && h("span", { class: "context", dir: "auto" }, context),
+      ),
+    ),
+  );
+}
+
+// What the versions of articles changed, the latest first.
+export function revisions(all) {
+  if (!all?.length) return null;
+  return h(
+    "ul",
+    { class: "revised", "aria-label": "Revisions" },
+    [...all].reverse().map((one) =>
+      h(
+        "li",
+        null,
+        h(
+          "p",
+          { class: "meta" },
+          h("span", { class: "role role-update" }, `revised: ${DEGREES[one.degree] ?? one.degree}`),
+          time(one.at),
+          h("a", { href: to("revisions", { id: one.id }) }, "Show the versions"),
+        ),
+        changes(one.numbers),
       ),
     ),
   );

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from esdedup.clustering.deduplicator import Deduplicator
+from esdedup.features.correction_notes import find_correction_note
 from esdedup.maintenance import delete as deleting
 from esdedup.service.auth import Here, ReadRoute, StreamRoute, WriteRoute
 from esdedup.service.description import responds_with
@@ -24,6 +25,7 @@ from esdedup.service.routes import read_article, respond
 from esdedup.service.schemas import Article, Id
 from esdedup.service.streaming import Duplex, index_stream
 from esdedup.stores import get_record
+from esdedup.stories.revisions import revisions_of
 
 router = APIRouter(prefix="/v1", tags=["articles"])
 _reading = APIRouter(route_class=ReadRoute)
@@ -94,7 +96,14 @@ async def show(id: Annotated[Id, Query()], service: Here) -> Response:
 
     def job(deduplicator: Deduplicator) -> Shown:
         record = deduplicator.with_evidence(get_record(deduplicator.store, id))
-        return Shown(record.document, record.decision, record.signature.words)
+        document, revised = record.document, revisions_of([record], deduplicator.store)
+        return Shown(
+            document,
+            record.decision,
+            record.signature.words,
+            find_correction_note(document.title, document.text),
+            revised.get(document.id, ()),
+        )
 
     return await respond(service, job, "show")
 

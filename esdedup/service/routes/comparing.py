@@ -1,4 +1,4 @@
-"""Routes that compare articles: explain, copies, groups."""
+"""Routes that compare articles: explain, revisions, copies, groups."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from esdedup.service.routes import PageOffset, PageSize, extract, respond
 from esdedup.service.schemas import Article, Id
 from esdedup.stores import get_record
 from esdedup.stories.explain import Explanation, explain_stored
+from esdedup.stories.revisions import RevisionHistory, history_of
 from esdedup.stories.text_reuse import TextReuse, find_text_reuse
 
 router = APIRouter(prefix="/v1", tags=["comparing"], route_class=ReadRoute)
@@ -41,6 +42,24 @@ async def explain(
 ) -> Response:
     """Shared keys, overlap, thresholds, the rule that decided, and both texts by passages."""
     return await respond(service, lambda d: explain_stored(d, id, other), "explain")
+
+
+@router.get(
+    "/revisions", responses=responds_with(RevisionHistory), summary="Versions of an article"
+)
+async def revisions(
+    id: Annotated[Id, Query()],
+    service: Here,
+    old: Annotated[int | None, Query(ge=1, description="Compare this version …")] = None,
+    new: Annotated[int | None, Query(ge=2, description="… with this one.")] = None,
+) -> Response:
+    """What each version changed, and two of them by passages: the last two unless named."""
+
+    def job(deduplicator: Deduplicator) -> RevisionHistory:
+        store = deduplicator.store
+        return history_of(get_record(store, id), store, old=old, new=new)
+
+    return await respond(service, job, "revisions")
 
 
 @router.post("/copies", responses=responds_with(CopyPage), summary="Find passages of a text")

@@ -20,6 +20,7 @@ from esdedup.stores.cluster.quarantine import ClusterQuarantine
 from esdedup.stores.cluster.requests import documents as document_requests
 from esdedup.stores.cluster.requests import positions as position_requests
 from esdedup.stores.cluster.requests import topics as topic_requests
+from esdedup.stores.cluster.revisions import ClusterRevisions
 from esdedup.stores.ports import Record, WriteReport
 from esdedup.stores.topical import Clock
 
@@ -62,6 +63,7 @@ class ClusterDocuments:
     searches: Searches
     concurrency: ClusterConcurrency
     quarantine: ClusterQuarantine
+    revisions: ClusterRevisions
 
     @property
     def refuses_existing_ids(self) -> bool:
@@ -211,6 +213,7 @@ class ClusterDocuments:
                 for id_, r in stored.items()
             ]
         )
+        self.revisions.remove(wanted)
         self.concurrency.make_visible()
         return set(stored)
 

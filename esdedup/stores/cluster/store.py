@@ -20,6 +20,7 @@ from esdedup.stores.cluster.maintenance import ClusterMaintenance
 from esdedup.stores.cluster.msearch import Searches
 from esdedup.stores.cluster.quarantine import ClusterQuarantine
 from esdedup.stores.cluster.requests import mapping as mapping_requests
+from esdedup.stores.cluster.revisions import ClusterRevisions
 from esdedup.stores.cluster.search import ClusterSearch
 
 
@@ -49,12 +50,17 @@ class ClusterStore:
         self.quarantine = ClusterQuarantine(
             self.connection, mapping_requests.side_index("quarantine", target.index)
         )
+        self.revisions = ClusterRevisions(
+            index, mapping_requests.side_index("revisions", target.index)
+        )
         self.constraints = ClusterConstraints(
             self.connection, mapping_requests.side_index("corrections", target.index)
         )
         self.candidates = ClusterCandidates(searches, index, self.constraints)
         self.concurrency = ClusterConcurrency(index, self.constraints, self.candidates.forget)
-        self.documents = ClusterDocuments(index, searches, self.concurrency, self.quarantine)
+        self.documents = ClusterDocuments(
+            index, searches, self.concurrency, self.quarantine, self.revisions
+        )
         self.maintenance = ClusterMaintenance(index, searches, self.documents, self.quarantine)
         self._search: ClusterSearch | None = None
 

@@ -17,8 +17,8 @@ from esdedup.stores.cluster.requests import mapping as mapping_requests
 from esdedup.stores.cluster.requests.folding import canonical_filter
 
 DEFAULT_NAME = "esdedup"
-# Kinds of side indices: the state of long runs, the quarantine, and constraints.
-_SIDES = ("state", "quarantine", "corrections")
+# Kinds of side indices: the state of long runs, the quarantine, constraints, earlier versions.
+_SIDES = ("state", "quarantine", "corrections", "revisions")
 # Set by the server; they tell when, not what.
 _STAMPS = ("created_date_millis", "modified_date_millis", "created_date", "modified_date")
 

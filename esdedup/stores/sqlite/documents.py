@@ -182,9 +182,10 @@ class SQLiteDocuments:
     def delete(self, ids: Iterable[str]) -> set[str]:
         wanted = list(ids)
         with self.database.transaction():
-            self.database.db.executemany(
-                "DELETE FROM quarantine WHERE id = ?", [(id_,) for id_ in wanted]
-            )
+            for table in ("quarantine", "revisions"):
+                self.database.db.executemany(
+                    f"DELETE FROM {table} WHERE id = ?", [(id_,) for id_ in wanted]
+                )
             return self._remove(wanted)
 
     def _remove(self, ids: Sequence[str]) -> set[str]:

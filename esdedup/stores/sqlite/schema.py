@@ -100,6 +100,11 @@ MIGRATIONS: tuple[tuple[str, str], ...] = (
         """,
     ),
     ("agency", "ALTER TABLE documents ADD COLUMN agency TEXT"),
+    (
+        # Earlier versions of articles: a compressed list for each id.
+        "revisions",
+        "CREATE TABLE revisions (id TEXT PRIMARY KEY, versions BLOB NOT NULL)",
+    ),
 )
 
 

@@ -11,6 +11,7 @@ from esdedup.stores.sqlite.database import Database
 from esdedup.stores.sqlite.documents import SQLiteDocuments
 from esdedup.stores.sqlite.maintenance import SQLiteMaintenance
 from esdedup.stores.sqlite.quarantine import SQLiteQuarantine
+from esdedup.stores.sqlite.revisions import SQLiteRevisions
 from esdedup.stores.sqlite.search import SQLiteSearch
 from esdedup.stores.sqlite.topic_index import SQLiteTopicIndex
 
@@ -31,6 +32,7 @@ class SQLiteStore:
         self.candidates = SQLiteCandidates(database)
         self.constraints = SQLiteConstraints(database)
         self.quarantine = SQLiteQuarantine(database)
+        self.revisions = SQLiteRevisions(database)
         self.search = SQLiteSearch(database, self.documents)
         self.maintenance = SQLiteMaintenance(database, self.documents)
 

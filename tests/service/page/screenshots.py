@@ -12,6 +12,7 @@ from tests.service.page.site import (
     FERRY_COPY,
     FERRY_UPDATE,
     NO_BROWSER,
+    REVISED,
     browsing,
     chromium,
     fill,
@@ -30,6 +31,9 @@ _MORE = (
     ("check", "#/check", "light", None),
     ("article", "#/article?" + urlencode({"id": FERRY_COPY}), "dark", None),
     ("front", "#/search", "light", None),
+    ("revisions", "#/revisions?" + urlencode({"id": REVISED}), "light", None),
+    ("revised", "#/article?" + urlencode({"id": REVISED}), "light", None),
+    ("revised-story", "#/story?" + urlencode({"id": REVISED}), "dark", None),
     ("corrections", "#/corrections", "light", None),
 )
 

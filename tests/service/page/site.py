@@ -34,6 +34,7 @@ FERRY_COPY = "https://haverford-ledger.example/2026/03/ferry-fire-ledger/"
 FERRY_UPDATE = "https://wire.meridian-news.example/item/20260303-ferry-fire-toll-17"
 # Of `crane_articles`; an event has its name from the first article at its core.
 CRANE_EVENT = "ev-5e0f3c1c5ea2"
+REVISED = "crane-2"
 LATE = "late-ferry"
 
 _CRANE = "The Lindmouth harbour crane collapsed onto the container quay at dawn."
@@ -105,6 +106,18 @@ def hostile_articles() -> list[dict[str, Any]]:
     ]
 
 
+def earlier_versions() -> list[dict[str, Any]]:
+    """Of two of these articles, which are written again later."""
+    crane, hostile = crane_articles()[2], hostile_articles()[0]
+    first = crane["text"].replace("nine million", "four million")
+    second = f"{crane['text'].replace('nine', 'seven')}\n\nCorrection: The port lies in Lindmouth."
+    return [
+        {**crane, "text": first, "title": "Crane damage at four million"},
+        {**crane, "text": second},
+        {**hostile, "text": hostile["text"].replace("12", "<b>9</b>"), "title": HOSTILE[2]},
+    ]
+
+
 @dataclass(frozen=True)
 class Site:
     url: str
@@ -116,7 +129,7 @@ class Site:
 def fill(store: Path | str, folder: Path) -> None:
     """The sample pages, an event, and a story that nobody should trust."""
     more = folder / "more.ndjson"
-    articles = [*crane_articles(), *hostile_articles()]
+    articles = [*earlier_versions(), *crane_articles(), *hostile_articles()]
     more.write_text("".join(json.dumps(article) + "\n" for article in articles))
     settings = [part for name in EVENTS for part in ("--set", name)]
     for what in (str(pages()), str(more)):

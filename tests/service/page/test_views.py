@@ -462,3 +462,29 @@ def test_loading_and_a_service_that_went_away(site: Site, open_page: Open) -> No
     page.unroute("**/v1/search")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".hit").first).to_be_visible()
+
+
+def test_revisions_of_an_article(open_page: Open, site: Site) -> None:
+    """The versions, the last two in one text, and any other two."""
+    page = open_page(site.at(VIEWS["revised article"]))
+    page.get_by_role("link", name="Show the versions").first.click()
+    page.locator(".revisions").wait_for()
+    versions = page.locator(".version")
+    expect(versions).to_have_count(3)
+    expect(versions.nth(0)).to_contain_text("counts changed")
+    expect(versions.nth(0)).to_contain_text("Version 3")
+    expect(versions.nth(1)).to_contain_text("Correction: The port lies in Lindmouth.")
+    expect(page.locator(".passages del").first).to_have_text("seven")
+    expect(page.locator(".passages ins").first).to_have_text("nine")
+    page.get_by_label("Earlier version").select_option("1")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", name="Version 1 compared with version 3")).to_be_visible()
+    expect(page.locator(".passages ins").first).not_to_have_text("nine")
+    page.get_by_role("link", name="Show the article").click()
+    page.locator(".article").wait_for()
+
+
+def test_an_article_that_never_changed_has_one_version(open_page: Open, site: Site) -> None:
+    page = open_page(site.at(address("revisions", id=FERRY)))
+    expect(page.locator(".summary")).to_contain_text("One version")
+    expect(page.locator(".version")).to_have_count(0)

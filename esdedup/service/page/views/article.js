@@ -4,7 +4,7 @@ import { ask } from "../api.js";
 import { h, heading, outside } from "../dom.js";
 import { count, percent, sourceOf, titleOf } from "../format.js";
 import { to } from "../links.js";
-import { changes, line, role, section, source, text, time } from "../parts.js";
+import { changes, line, revisions, role, section, source, text, time } from "../parts.js";
 import { box, compareLink } from "../picked.js";
 
 export async function render(params, signal) {
@@ -13,6 +13,8 @@ export async function render(params, signal) {
     document: article,
     decision,
     words,
+    note,
+    revisions: revised,
   } = await ask("/v1/articles", { params: { id }, signal });
   const first = decision.evidence[0];
   const other = first ? await known(first.other, signal) : null;
@@ -34,6 +36,8 @@ export async function render(params, signal) {
       outside(article.url, "Open"),
     ),
     verdict(decision, first, other),
+    note && h("p", { class: "note-text", dir: "auto" }, note),
+    revisions(revised),
     text(article),
     place,
     h("p", { class: "small id" }, "Id ", h("code", null, article.id)),

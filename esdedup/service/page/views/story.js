@@ -15,7 +15,7 @@ import {
   when,
 } from "../format.js";
 import { to } from "../links.js";
-import { changes, line, originOf, role, section, source, time } from "../parts.js";
+import { changes, line, originOf, revisions, role, section, source, time } from "../parts.js";
 import { box, compareLink } from "../picked.js";
 
 export async function render(params, signal) {
@@ -157,6 +157,7 @@ function node(version, i, first, latest, asked) {
         outside(version.url, "Open"),
       ),
       changes(version.numbers),
+      revisions(version.revisions),
       version.copies > 0 && copies(version, open),
       version.corrections.length > 0 &&
         h(

@@ -102,6 +102,11 @@ def side_index(kind: str, store: str) -> str:
     return f"esdedup-{kind}-{plain.strip('-')}"
 
 
+def revisions_mapping() -> JSON:
+    """Read by id alone: nothing is indexed."""
+    return {"dynamic": False, "properties": {"versions": {"type": "object", "enabled": False}}}
+
+
 def quarantine_mapping() -> JSON:
     """Documents that may be of any shape: kept whole, none of their fields indexed."""
     return {

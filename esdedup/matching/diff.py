@@ -51,7 +51,7 @@ def align(old: str, new: str) -> tuple[tuple[Span, ...], bool]:
     cut = max(len(a), len(b)) > MAX_WORDS
     a, b = a[:MAX_WORDS], b[:MAX_WORDS]
     keys_a, keys_b = [_key(p) for p in a], [_key(p) for p in b]
-    blocks = _drop_islands(_common_blocks(keys_a, keys_b), len(a), len(b))
+    blocks = _drop_islands(_find_blocks(keys_a, keys_b), len(a), len(b))
     moved = _find_moved(keys_a, keys_b, blocks)
     return tuple(_make_spans(a, b, blocks, moved)), cut
 
@@ -83,6 +83,19 @@ def _key(piece: str) -> str:
 
 
 _PUNCTUATION = "\"'`.,;:!?()[]{}«»‹›„“”‘’‚…–—-"
+
+
+def _find_blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
+    """Equal blocks in the same order; the common beginning and end of two versions are counted
+    first, so that a changed word in a long article costs next to nothing."""
+    shortest = min(len(a), len(b))
+    start = next((i for i in range(shortest) if a[i] != b[i]), shortest)
+    left = shortest - start
+    end = next((i for i in range(left) if a[-1 - i] != b[-1 - i]), left)
+    between = _common_blocks(a[start : len(a) - end], b[start : len(b) - end])
+    blocks = [_Block(block.i + start, block.j + start, block.size) for block in between]
+    ends = [_Block(0, 0, start), _Block(len(a) - end, len(b) - end, end)]
+    return [block for block in (ends[0], *blocks, ends[1]) if block.size]
 
 
 def _common_blocks(a: Sequence[str], b: Sequence[str]) -> list[_Block]:
