@@ -1,8 +1,11 @@
 """Early signals: sentences whose facts changed, and look-alikes that say the same, per language.
 
 A case is two sentences in one frame: two short articles that differ in this sentence alone. Files
-in `cases/` have two frames and some fifty cases each. A third of the cases, chosen by a hash of
-their ids, is held out: it is only counted, its failures are never listed.
+in `cases/` have two frames and some fifty cases each. An `update` and a `duplicate` are so in both
+directions; what was `added` is an update forwards, and backwards a copy that was cut.
+
+Of each language a third is held out: those cases of either verdict whose ids have the smallest
+hashes. They are only counted; their failures are never listed.
 """
 
 from __future__ import annotations
@@ -36,12 +39,13 @@ class Case:
     body: str
 
     @property
-    def tag(self) -> str:
-        return self.id.rpartition("-")[0]
+    def is_change(self) -> bool:
+        return self.verdict != "duplicate"
 
     @property
-    def part(self) -> Part:
-        return "held-out" if _digest(f"{self.lang}/{self.id}") % 3 == 0 else "development"
+    def directions(self) -> tuple[bool, ...]:
+        """Forwards, and where the verdict holds there too, backwards."""
+        return (False,) if self.verdict == "added" else (False, True)
 
     def judge(self, settings: Settings, *, with_lang: bool, backwards: bool) -> Evidence:
         """What verification says of the two articles."""
@@ -52,6 +56,16 @@ class Case:
             for name, sentence in zip("ab", sentences, strict=True)
         )
         return verify_contents("a", content_of(old, settings), content_of(new, settings), settings)
+
+
+def select_cases(lang: str, part: Part) -> list[Case]:
+    """The cases of one part in the order of the file."""
+    cases = list(read_cases(lang))
+    held_out: set[str] = set()
+    for is_change in (True, False):
+        ids = [case.id for case in cases if case.is_change == is_change]
+        held_out.update(sorted(ids, key=lambda id_: _digest(f"{lang}/{id_}"))[: len(ids) // 3])
+    return [case for case in cases if (case.id in held_out) == (part == "held-out")]
 
 
 def read_cases(lang: str) -> Iterator[Case]:
@@ -84,7 +98,7 @@ class Tally:
 
     def add(self, case: Case, evidence: Evidence) -> None:
         is_update = evidence.verdict == "update"
-        if case.verdict == "update":
+        if case.is_change:
             self.changes += 1
             self.detected += is_update
         else:
@@ -102,9 +116,8 @@ class Tally:
 
 def tally(lang: str, part: Part, settings: Settings, *, with_lang: bool) -> Tally:
     counted = Tally()
-    for case in read_cases(lang):
-        if case.part == part:
-            counted.cases += 1
-            for backwards in (False, True):
-                counted.add(case, case.judge(settings, with_lang=with_lang, backwards=backwards))
+    for case in select_cases(lang, part):
+        counted.cases += 1
+        for backwards in case.directions:
+            counted.add(case, case.judge(settings, with_lang=with_lang, backwards=backwards))
     return counted

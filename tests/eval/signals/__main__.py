@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 
 from esdedup.settings import Settings
-from tests.eval.signals import LANGUAGES, Part, Tally, read_cases, tally
+from tests.eval.signals import LANGUAGES, Part, Tally, select_cases, tally
 
 PARTS: tuple[Part, ...] = ("development", "held-out")
 
@@ -51,14 +51,12 @@ def _figures(one: Tally) -> str:
 
 def print_failures(languages: tuple[str, ...], settings: Settings) -> None:
     for lang in languages:
-        for case in read_cases(lang):
-            if case.part != "development":
-                continue
+        for case in select_cases(lang, "development"):
             wrong = []
             for with_lang in (True, False):
-                for backwards in (False, True):
+                for backwards in case.directions:
                     evidence = case.judge(settings, with_lang=with_lang, backwards=backwards)
-                    if evidence.verdict != case.verdict:
+                    if (evidence.verdict == "update") != case.is_change:
                         wrong.append(f"{'L' if with_lang else '-'}{'<' if backwards else '>'}")
                         told = "; ".join(map(str, evidence.numbers)) or evidence.verdict
             if wrong:
