@@ -223,13 +223,14 @@ def evidence_text(evidence: Evidence, *, numbers: int = 2) -> str:
 
 
 def change_text(change: NumberChange) -> str:
-    """12 -> 17 people died; large numbers with commas."""
+    """12 -> 17: at least 17 people died; large numbers with commas."""
 
     def group_digits(value: str) -> str:
         whole, point, rest = value.partition(".")
         return f"{int(whole):,}{point}{rest}" if whole.isascii() and whole.isdigit() else value
 
-    return plain(f"{group_digits(change.old)} -> {group_digits(change.new)} {change.context}")
+    old, new = group_digits(change.old), group_digits(change.new)
+    return plain(str(change._replace(old=old, new=new)))
 
 
 def revision_text(one: ArticleRevision) -> Text:

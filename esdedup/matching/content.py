@@ -14,7 +14,7 @@ from threading import Lock
 
 import numpy as np
 
-from esdedup.features.numbers import NumberContext, extract_facts
+from esdedup.features.numbers import Reading, read_quantities
 from esdedup.matching.prose import find_prose
 from esdedup.methods import exact
 from esdedup.model import Document, Hashes32
@@ -46,9 +46,9 @@ class Content:
         return self.given_lang or guess_language(self.text)
 
     @cached_property
-    def facts(self) -> tuple[NumberContext, ...]:
-        """Counts, and the names at the beginning. Few articles are ever asked for them."""
-        return extract_facts(self.text, self.lang)
+    def reading(self) -> Reading:
+        """The text with its quantities. Few articles are ever asked for them."""
+        return read_quantities(self.text, self.given_lang)
 
 
 # All that a content depends on: settings, title, text, language, and the site for boilerplate.
@@ -116,7 +116,8 @@ def _keys(documents: Sequence[Document], settings: Settings) -> list[_Key]:
 
 
 def _units(content: Content) -> int:
-    return len(content.text) + 4 * len(content.shingles) + 500
+    # The text once more as it was read, and folded.
+    return 3 * len(content.text) + 4 * len(content.shingles) + 500
 
 
 def compute_contents(batch: Batch, digests: Sequence[str]) -> Iterator[Content]:

@@ -115,7 +115,7 @@ def verify_contents(
 def _compare_facts(old: Content, new: Content) -> tuple[str, tuple[NumberChange, ...]]:
     if old.text == new.text:
         return "", ()
-    return compare_facts(old.facts, new.facts)
+    return compare_facts(old.reading, new.reading)
 
 
 def distinct(hashes: Hashes32) -> Hashes32:

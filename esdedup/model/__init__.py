@@ -20,7 +20,7 @@ from esdedup.model.numbers import NumberChange
 
 Role = Literal["original", "duplicate", "update", "unprocessed"]
 Hashes32 = NDArray[np.uint32]
-_CHANGES = JsonField("numbers", description="[old, new, context] of each changed count.")
+_CHANGES = JsonField("numbers", description="[old, new, phrase] of each changed fact.")
 Changes = Annotated[tuple[NumberChange, ...], _CHANGES]
 
 # An id travels as Elasticsearch `_id`, which takes at most 512 bytes.
@@ -187,9 +187,10 @@ class Evidence(Result):
 
     `other` is the earlier one; `found_by` has the shared keys of each method. `overlap` is the
     value of `measure`; `of_new` and `of_old` are the shares of each text that the other one has.
-    `reason` of an update is `numbers` or `names` if these changed, or `extended`; that of different
-    articles is `overlap`, or if they share their words `other event` or `boilerplate` (what they
-    share is on many pages of their source). `numbers` lists what changed, names included.
+    `reason` of an update is `numbers`, `names` or `statement` if these changed, or `extended`; that
+    of different articles is `overlap`, or if they share their words `other event` or `boilerplate`
+    (what they share is on many pages of their source). `numbers` lists what changed, names and
+    statements included.
     """
 
     other: str

@@ -15,11 +15,12 @@ class NumberContext(NamedTuple):
 
 
 class NumberChange(NamedTuple):
-    """A count that changed, with the words of the new text that locate it."""
+    """A fact that changed, as people write it, and the phrase of the new text that states it."""
 
     old: str
     new: str
     context: str
 
     def __str__(self) -> str:
-        return f"{self.old} -> {self.new} {self.context}".rstrip()
+        change = f"{self.old} -> {self.new}"
+        return f"{change}: {self.context}" if self.context else change

@@ -64,7 +64,7 @@ class Update(Result):
         return cls(first.other, first.reason, first.numbers)
 
     def __str__(self) -> str:
-        """updated: 12 -> 17 people died"""
+        """updated: 12 -> 17: at least 17 people died"""
         changes = "; ".join(map(str, self.changes))
         return f"updated: {changes or self.reason}"
 

@@ -180,7 +180,7 @@ def describe_rule(
     return f"{evidence.verdict}: {_describe_reason(old, new, evidence, settings)}"
 
 
-_CHANGED = {"numbers": "counts", "names": "names"}
+_CHANGED = {"numbers": "counts", "names": "names", "statement": "statements"}
 
 
 def _describe_reason(old: Record, new: Record, evidence: Evidence, settings: Settings) -> str:
@@ -208,7 +208,7 @@ def _describe_reason(old: Record, new: Record, evidence: Evidence, settings: Set
             f"{above}, and the new text is {longer:.1f} times as long "
             f"(more than extended_ratio {settings.extended_ratio:g})"
         )
-    return f"{above}, and no count or name changed" if settings.number_check else above
+    return f"{above}, and no count, name or statement changed" if settings.number_check else above
 
 
 def _describe_too_few(keys: Sequence[SharedKeys]) -> str:

@@ -29,13 +29,17 @@ _LISTED = 100
 
 @dataclass(frozen=True, slots=True)
 class Counts(Result):
-    """A count as it changed through the story: 12 -> 17 -> 23 people died."""
+    """A count as it changed through the story, and the latest phrase that states it.
+
+    12 -> 17 -> 23: a total of 23 people died
+    """
 
     values: tuple[str, ...]
     context: str
 
     def __str__(self) -> str:
-        return f"{' -> '.join(self.values)} {self.context}".rstrip()
+        values = " -> ".join(self.values)
+        return f"{values}: {self.context}" if self.context else values
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,27 +173,26 @@ def is_correction(document: Document) -> bool:
 
 def chain_counts(versions: Iterable[StoryVersion]) -> tuple[Counts, ...]:
     """Changes that continue each other: the new count of one is the old count of the next."""
-    chains: list[tuple[list[str], str]] = []
+    chains: list[Counts] = []
     for version in versions:
         for change in version.numbers:
-            chain = _find_chain(chains, change)
-            if chain is None:
-                chains.append(([change.old, change.new], change.context))
-            elif chain[0][-1] != change.new:
-                chain[0].append(change.new)
-    return tuple(Counts(tuple(values), context) for values, context in chains)
+            index = _find_chain(chains, change)
+            if index is None:
+                chains.append(Counts((change.old, change.new), change.context))
+            elif chains[index].values[-1] != change.new:
+                values = (*chains[index].values, change.new)
+                chains[index] = Counts(values, change.context)
+    return tuple(chains)
 
 
-def _find_chain(
-    chains: Sequence[tuple[list[str], str]], change: NumberChange
-) -> tuple[list[str], str] | None:
+def _find_chain(chains: Sequence[Counts], change: NumberChange) -> int | None:
     """The chain that counts the same thing; a change that two versions report is one change."""
     words = set(change.context.split())
-    for chain in reversed(chains):
-        values, context = chain
-        same_thing = bool(words & set(context.split())) or not (words and context)
-        if same_thing and (values[-1] == change.old or values[-2:] == [change.old, change.new]):
-            return chain
+    for index, chain in reversed(list(enumerate(chains))):
+        same_thing = bool(words & set(chain.context.split())) or not (words and chain.context)
+        is_told = chain.values[-2:] == (change.old, change.new)
+        if same_thing and (chain.values[-1] == change.old or is_told):
+            return index
     return None
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.outcomes import Outcome
-from esdedup.features.numbers import NumberContext, extract_facts
+from esdedup.features.numbers import Reading, read_quantities
 from esdedup.ingest.sign import Signed, prepare
 from esdedup.matching import content as content_module
 from esdedup.matching.content import content_of
@@ -246,11 +246,11 @@ def test_a_check_counts_only_where_something_near_is_found(
     index(deduplicator, article("f", FERRY))
     read: list[str] = []
 
-    def noted(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+    def noted(text: str, lang: str | None) -> Reading:
         read.append(text)
-        return extract_facts(text, lang)
+        return read_quantities(text, lang)
 
-    monkeypatch.setattr(content_module, "extract_facts", noted)
+    monkeypatch.setattr(content_module, "read_quantities", noted)
     toll, new = article("toll", ferry_with(17), 1), article("new", FLOOD, 1)
     assert [d.role for d in deduplicator.check_many([toll, new])] == ["update", "original"]
     assert read == [FERRY, toll.text], "of two that match"
@@ -261,12 +261,12 @@ def test_a_text_whose_counts_cannot_be_read_costs_only_itself(
 ) -> None:
     index(deduplicator, article("a", FLOOD), article("f", FERRY))
 
-    def broken(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+    def broken(text: str, lang: str | None) -> Reading:
         if "fire" in text.lower():
             raise ValueError("no number")
-        return extract_facts(text, lang)
+        return read_quantities(text, lang)
 
-    monkeypatch.setattr(content_module, "extract_facts", broken)
+    monkeypatch.setattr(content_module, "read_quantities", broken)
     asked = [article("toll", ferry_with(17), 1), article("copy", f"{FLOOD} Again.", 1)]
     decided = list(deduplicator.check_many(asked))
     assert [d.role for d in decided] == ["unprocessed", "duplicate"]
@@ -335,7 +335,7 @@ def test_giant_texts_take_bounded_space(deduplicator: Deduplicator, text: str, w
     content = content_of(record.document, deduplicator.settings)
     assert content.words == words
     assert len(content.shingles) <= deduplicator.settings.max_shingles
-    assert len(content.facts) <= 2000
+    assert len(content.reading.found) <= 2000
     assert len(str(record.signature.to_json())) < 2000
     (copy,) = index(deduplicator, Document(id="copy", text=text))
     assert copy.decision.link.group == "giant"

@@ -106,7 +106,9 @@ def signed(preset: str, format_: int) -> dict[str, Any]:
             "shingles": len(content.shingles),
             "exact": one.signature.digest,
             "words": content.words,
-            "numbers": [list(fact) for fact in content.facts] if settings.number_check else [],
+            "numbers": [list(count) for count in content.reading.counts]
+            if settings.number_check
+            else [],
             "lang": content.lang,
         }
         for one, content in zip(sign_many(DOCUMENTS, settings), contents, strict=True)

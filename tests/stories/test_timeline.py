@@ -39,7 +39,7 @@ def test_twelve_seventeen_twenty_three_dead() -> None:
     assert [v.kind for v in story.versions] == ["original", "update", "update"]
     assert [v.follows for v in story.versions] == [None, "v12", "v17"]
     assert story.counts[0].values == ("12", "17", "23")
-    assert str(story.counts[0]).startswith("12 -> 17 -> 23 people died")
+    assert str(story.counts[0]).startswith("12 -> 17 -> 23: ")
     assert [dict(v.sources) for v in story.versions] == [{"Echo": 2, "Herald": 1}] * 3
     assert story.articles == 12
     assert story.partial is None
@@ -89,8 +89,8 @@ def test_counts_of_different_things_are_different_chains() -> None:
         _version(("17", "23", "died people"), ("44", "51", "injured hospital")),
     ]
     assert [str(c) for c in chain_counts(versions)] == [
-        "12 -> 17 -> 23 people died",
-        "40 -> 44 -> 51 injured",
+        "12 -> 17 -> 23: died people",
+        "40 -> 44 -> 51: injured hospital",
     ]
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from esdedup.features.numbers.languages import words
-from esdedup.features.numbers.reading import scale
-from esdedup.features.numbers.rules import MONEY, PERCENT
+from esdedup.features.numbers.languages import MONEY, PERCENT, lexicon_of
+from esdedup.features.numbers.reading import same_figure
 from esdedup.model.numbers import NumberChange, NumberContext
 
 # Letters of a word that are compared: endings change with the sentence ("kişi", "kişinin";
@@ -17,27 +16,28 @@ STEM = 4
 _ONE_AND_MANY = {"person": "peop", "persons": "peop", "kam": "kame"}
 
 # A count with its unit is one kind of its own: 2133 metres is not an update of 7000 feet.
-MEASURES = words(
-    "foot feet metre metres meter meters mile miles kilometre kilometres kilometer kilometers "
-    "yard yards inch inches acre acres hectare hectares ounce ounces kilo kilos kilogram kilograms "
-    "gram grams tonne tonnes ton tons litre litres liter liters gallon gallons barrel barrels "
-    "celsius fahrenheit degree degrees mph kph kmh mètre mètres kilomètre kilomètres hectares "
-    "kilometer meter hektar metros kilómetros hectáreas metre kilometre dönüm metri chilometri "
-    "second seconds minute minutes hour hours day days week weeks month months year years"
-)
+MEASURES = lexicon_of("").lists["measures"] | lexicon_of("").units.keys()
 
 
 # A place with more values is a table; also keeps hostile input linear.
 MAX_VALUES = 8
 
 # "17 people dead, up from 12 people": the second number is the old one, in a place of its own.
-REFERENCES = words("from versus against contre desde frente gegenüber")
+REFERENCES = lexicon_of("").lists["references"]
 
 
 def compare_numbers(
     old: Sequence[NumberContext], new: Sequence[NumberContext]
 ) -> tuple[NumberChange, ...]:
-    """Counts of `new` that stand where `old` had another value, in the order of `new`.
+    """Counts of `new` that stand where `old` had another value, with the words behind them."""
+    changed = find_changed_counts(old, new)
+    return tuple(NumberChange(was, count.value, _readable(count)) for was, count in changed)
+
+
+def find_changed_counts(
+    old: Sequence[NumberContext], new: Sequence[NumberContext]
+) -> list[tuple[str, NumberContext]]:
+    """Old values and the counts of `new` that took their places, in the order of `new`.
 
     Two counts of one kind and unit stand in the same place when they share two neighbouring
     content words. A place has changed when old and new have no value in common there, or when
@@ -54,24 +54,28 @@ def compare_numbers(
     left, entered = _places(gone), _places(moved)
     same = left.keys() & entered.keys()
     if not any(left[place] - entered[place] and entered[place] - left[place] for place in same):
-        return ()
+        return []
     known, present = _frequencies(old), _frequencies(new)
     old_places, new_places = _places(old), _places(new)
-    changes: dict[tuple[str, str], NumberChange] = {}
+    changes: dict[tuple[str, str], NumberContext] = {}
     certain: set[tuple[str, str]] = set()
     for number in moved:
         previous, places = _previous_value(number, old_places, new_places)
         if not previous:
             continue
         pair, kind = (previous, number.value), number.kind
-        changes.setdefault(pair, NumberChange(*pair, _readable(number)))
+        changes.setdefault(pair, number)
         if present[kind, number.value] > known.get((kind, number.value), 0) and (
             places > 1
             or (kind, number.value) not in known
             or present.get((kind, previous), 0) < known.get((kind, previous), 0)
         ):
             certain.add(pair)
-    return tuple(c for pair, c in changes.items() if pair in certain or pair[::-1] in changes)
+    return [
+        (pair[0], count)
+        for pair, count in changes.items()
+        if pair in certain or pair[::-1] in changes
+    ]
 
 
 def _frequencies(numbers: Iterable[NumberContext]) -> dict[tuple[str, str], int]:
@@ -111,7 +115,7 @@ def _previous_value(
         return "", 0
     # By votes, then by the smallest, so that the answer does not depend on the order of a set.
     previous = min(votes, key=lambda value: (-votes[value], len(value), value))
-    if _same_figure(previous, number.value):
+    if same_figure(previous, number.value):
         return "", 0
     return previous, votes[previous]
 
@@ -124,11 +128,6 @@ def _find_replaced(old_values: set[str], new_values: set[str], value: str) -> se
     if len(gone) == len(old_values) or (len(gone) == 1 and len(new_values - old_values) == 1):
         return gone
     return set()
-
-
-def _same_figure(one: str, other: str) -> bool:
-    """1.4 and 1400000: the word "million" stands elsewhere, or is an "m" glued to the digits."""
-    return any(scale(one, power) == other or scale(other, power) == one for power in (6, 9))
 
 
 def _place_keys(number: NumberContext) -> list[tuple[str, ...]]:

@@ -1,33 +1,55 @@
-"""Facts that an article states: its counts and the names in its lead."""
+"""Facts that two near-identical articles state differently.
+
+Counts are compared by the words around them, wherever they stand. Everything else is compared in
+the difference of the texts: quantities, names and statements of passages that replace each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
-from esdedup.features.numbers.changes import compare_numbers
-from esdedup.features.numbers.finding import extract_numbers
-from esdedup.features.numbers.names import NAME, compare_names, extract_names
+from esdedup.features.numbers.changes import find_changed_counts
+from esdedup.features.numbers.difference import find_differences, quote
+from esdedup.features.numbers.finding import Found, Reading
+from esdedup.features.numbers.names import compare_names
+from esdedup.features.numbers.quantities import find_changed_quantities, is_same, write
+from esdedup.features.numbers.statements import compare_statements
 from esdedup.model.numbers import NumberChange, NumberContext
 
 
-def extract_facts(text: str, lang: str | None) -> tuple[NumberContext, ...]:
-    """Counts in reading order, then names."""
-    return (*extract_numbers(text, lang), *extract_names(text, lang))
-
-
-def compare_facts(
-    old: Sequence[NumberContext], new: Sequence[NumberContext]
-) -> tuple[str, tuple[NumberChange, ...]]:
-    """Which facts changed, `numbers` or `names`, and the changes; ("", ()) if none did."""
-    if old == new:
+def compare_facts(old: Reading, new: Reading) -> tuple[str, tuple[NumberChange, ...]]:
+    """What changed, `numbers`, `names` or `statement`, and the changes; ("", ()) if nothing did."""
+    if old.folded == new.folded:
         return "", ()
-    before, after = set(old), set(new)
+    passages = list(find_differences(old, new))
+    numbers = [
+        *_compare_counts(old, new),
+        *(change for one, other in passages for change in find_changed_quantities(one, other)),
+    ]
+    if numbers:
+        distinct = {(change.old, change.new): change for change in reversed(numbers)}
+        return "numbers", tuple(reversed(distinct.values()))
+    for what, compare in (("names", compare_names), ("statement", compare_statements)):
+        changes = [change for one, other in passages if (change := compare(one, other))]
+        if changes:
+            return what, tuple(changes)
+    return "", ()
+
+
+def _compare_counts(old: Reading, new: Reading) -> Iterator[NumberChange]:
+    before, after = set(old.counts), set(new.counts)
     if before <= after or after <= before:  # copies cut at the end: nothing was replaced
-        return "", ()
-    counts = compare_numbers(
-        [one for one in old if one.kind != NAME], [one for one in new if one.kind != NAME]
+        return
+    for previous, count in find_changed_counts(old.counts, new.counts):
+        was, now = _find(old, previous, count.kind), _find(new, count.value, count.kind, count)
+        if not is_same(was, now):
+            yield NumberChange(write(was, old), write(now, new), quote(new, now.start, now.end))
+
+
+def _find(reading: Reading, value: str, kind: str, context: NumberContext | None = None) -> Found:
+    return next(
+        one
+        for one in reading.found
+        if (one.context.value, one.context.kind) == (value, kind)
+        and (context is None or one.context == context)
     )
-    if counts:
-        return "numbers", counts
-    names = compare_names(old, new)
-    return ("names", names) if names else ("", ())

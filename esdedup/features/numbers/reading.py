@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from esdedup.features.numbers.languages import (
-    CURRENCIES,
+    COUNT,
+    GLUED_UNITS,
     MONEY_SUFFIXES,
-    PERCENT_WORDS,
-    UNITS,
     Lexicon,
     phrase,
     words,
@@ -34,9 +33,14 @@ class Number:
     # Digits without any separator, or two such with a hyphen: these can be years, days, pages,
     # identifiers.
     plain: bool
+    # `count`, or what a phrase says by itself: vague, a share, an ordinal.
+    kind: str = COUNT
 
 
 def read_number(folded: str, match: re.Match[str], lexicon: Lexicon) -> Number | None:
+    if match.lastindex == 2:
+        kind, value = lexicon.quantities[phrase(match[2])]
+        return Number(value, match.start(), match.end(), False, kind)
     if match.lastindex == 1:
         raw = match[1]
         # A hyphen or a dash is between the numbers of a score or a range.
@@ -45,7 +49,11 @@ def read_number(folded: str, match: re.Match[str], lexicon: Lexicon) -> Number |
         value = _plain_pair(parts) if plain else _separated_value(raw, lexicon)
     else:
         plain = False
-        value = _word_value(phrase(match[2]), lexicon.values)
+        value = (
+            _ideograph_value(match[3])
+            if lexicon.ideographic
+            else _word_value(phrase(match[3]), lexicon.values)
+        )
     return Number(value, match.start(), match.end(), plain) if value else None
 
 
@@ -111,7 +119,26 @@ def _decimal(whole: str, fraction: str) -> str:
     return f"{whole}.{fraction}" if fraction else whole
 
 
-def _word_value(phrase: str, values: Mapping[str, int]) -> str:
+_IDEOGRAPH_DIGITS = {sign: value for value, sign in enumerate("〇一二三四五六七八九")} | {
+    "零": 0,
+    "两": 2,
+}
+_IDEOGRAPH_TENS = {"十": 10, "百": 100, "千": 1000}
+
+
+def _ideograph_value(signs: str) -> str:
+    """ "二十一" is 21; the signs for ten thousand and up are scales. "" for a lone "one"."""
+    total, digit = 0, None
+    for sign in signs:
+        if sign in _IDEOGRAPH_TENS:
+            total += _IDEOGRAPH_TENS[sign] * (1 if digit is None else digit)
+            digit = None
+        else:
+            digit = _IDEOGRAPH_DIGITS[sign]
+    return "" if signs in "一零〇" else str(total + (digit or 0))
+
+
+def _word_value(phrase: str, values: Mapping[str, float]) -> str:
     value = values.get(phrase)
     if value is not None:
         return str(value)
@@ -132,9 +159,16 @@ def scale(value: str, power: int) -> str:
     return _decimal(whole + fraction[:power], fraction[power:])
 
 
+def same_figure(one: str, other: str) -> bool:
+    """1.4 and 1400000: the word "million" stands elsewhere, or is an "m" glued to the digits."""
+    if not (one[:1].isdigit() and other[:1].isdigit()):
+        return False
+    return any(scale(one, power) == other or scale(other, power) == one for power in (6, 9))
+
+
 def read_suffix_and_scale(folded: str, number: Number, money: bool, lexicon: Lexicon) -> None:
     """Take in "12'si", "$3bn", "12km", "1.2 million", "12 bin 500"; ordinals lose their value."""
-    if "-" in number.value:
+    if "-" in number.value or number.kind != COUNT:
         return
     right = folded[number.end]
     if right in "'’":
@@ -167,14 +201,18 @@ def _read_glued(folded: str, number: Number, money: bool, lexicon: Lexicon) -> N
         number.value = scale(number.value, MONEY_SUFFIXES[letters])
         number.end += len(letters)
         number.plain = False
-    elif letters in UNITS or letters in CURRENCIES or letters in PERCENT_WORDS:
+    elif (
+        letters in GLUED_UNITS
+        or letters in lexicon.currencies
+        or lexicon.has("percent_words", letters)
+    ):
         number.plain = False
     else:
         number.value = ""
         number.end += len(letters)
 
 
-_SHORT_SCALES = words("mio mrd mln mill")
+_SHORT_SCALES = words("mio mrd mln mill тыс млн млрд")
 _SCALE = re.compile(r"[\s-]?([^\W\d_]+)")
 _IDEOGRAPHIC_SCALE = re.compile(r"([^\W\d_])")
 

@@ -14,7 +14,7 @@ export function changes(numbers) {
   if (!numbers?.length) return null;
   return h(
     "ul",
-    { class: "changes", "aria-label": "Changed counts" },
+    { class: "changes", "aria-label": "Changed facts" },
     numbers.map(([old, now, context]) =>
       h(
         "li",

@@ -24,6 +24,7 @@ from esdedup.settings import Settings
 CASES = Path(__file__).with_name("cases")
 LANGUAGES = ("en", "fr", "de", "es", "tr", "it", "pt", "nl", "ru", "ar", "zh")
 Part = Literal["development", "held-out"]
+PARTS: tuple[Part, ...] = ("development", "held-out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,10 @@ class Tally:
         else:
             self.same += 1
             self.false_updates += is_update
+
+    def add_tally(self, other: Tally) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     @property
     def detected_share(self) -> float:

@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 
 from esdedup.settings import Settings
-from tests.eval.signals import LANGUAGES, Part, Tally, select_cases, tally
-
-PARTS: tuple[Part, ...] = ("development", "held-out")
+from tests.eval.signals import LANGUAGES, PARTS, Part, Tally, select_cases, tally
 
 
 def main() -> None:
@@ -37,8 +35,7 @@ def print_table(languages: tuple[str, ...], part: Part, settings: Settings) -> N
         row = [tally(lang, part, settings, with_lang=known) for known in (True, False)]
         print(f"  {lang}  {row[0].cases:3} cases  ", " | ".join(map(_figures, row)))
         for total, one in zip(totals, row, strict=True):
-            for name in Tally.__slots__:
-                setattr(total, name, getattr(total, name) + getattr(one, name))
+            total.add_tally(one)
     print(f"  all {totals[0].cases:3} cases  ", " | ".join(map(_figures, totals)), flush=True)
 
 

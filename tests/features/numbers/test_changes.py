@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from esdedup.features.numbers import NumberContext, compare_facts, compare_numbers
+from esdedup.features.numbers import NumberContext, compare_numbers
 from esdedup.features.numbers.changes import MAX_VALUES, MEASURES, REFERENCES, stem
-from esdedup.features.numbers.names import NAME, compare_names
 from esdedup.features.numbers.reading import scale
 
 Place = tuple[str, ...]
@@ -110,36 +109,3 @@ def test_the_slow_judge_finds_the_same_changes(
     old, new = versions
     found = [(change.old, change.new) for change in compare_numbers(old, new)]
     assert found == naive_changes(old, new)
-
-
-@given(TEXTS)
-def test_what_states_the_same_did_not_change(numbers: list[NumberContext]) -> None:
-    assert compare_facts(tuple(numbers), tuple(numbers)) == ("", ())
-
-
-STATED = st.lists(
-    COUNTS | st.builds(NumberContext, st.sampled_from(["Van", "Izmir", "New York"]), st.just(NAME),
-                       SOME_WORDS, SOME_WORDS),
-    max_size=8,
-)  # fmt: skip
-
-
-@st.composite
-def cut_or_continued(draw: st.DrawFn) -> tuple[list[NumberContext], list[NumberContext]]:
-    """A text and what is left of it, or the other way round; or any other text."""
-    whole = draw(STATED)
-    part = [one for one in whole if draw(st.booleans())]
-    return draw(st.sampled_from([(whole, part), (part, whole), (whole, draw(STATED))]))
-
-
-@given(cut_or_continued())
-def test_counts_go_before_names_and_what_was_cut_gave_way_to_nothing(
-    versions: tuple[list[NumberContext], list[NumberContext]],
-) -> None:
-    old, new = versions
-    counts = compare_numbers(*([one for one in v if one.kind != NAME] for v in versions))
-    names = compare_names(old, new)
-    expected = ("numbers", counts) if counts else ("names", names) if names else ("", ())
-    assert compare_facts(old, new) == expected
-    if set(old) <= set(new) or set(new) <= set(old):
-        assert expected == ("", ())

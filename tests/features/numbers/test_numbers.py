@@ -302,7 +302,7 @@ def test_a_change_reads_well() -> None:
         extract_numbers("12 people were killed", "en"),
         extract_numbers("17 people were killed", "en"),
     )
-    assert str(change) == "12 -> 17 people killed"
+    assert str(change) == "12 -> 17: people killed"
     assert str(NumberChange("1", "2", "")) == "1 -> 2"
 
 

@@ -120,7 +120,7 @@ function evidence(found, old, now) {
         ? h(
             "li",
             null,
-            `${count(seen.numbers.length, "count")} changed in the same context:`,
+            `${count(seen.numbers.length, seen.reason === "numbers" ? "count" : "fact")} changed in the same context:`,
             changes(seen.numbers),
           )
         : h("li", null, "No count changed in the same context."),
