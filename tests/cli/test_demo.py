@@ -87,7 +87,7 @@ def test_the_demo_shows_stories_copies_updates_failures_and_a_search(
     assert max(map(len, (line for line in lines if "/sample/" not in line))) <= 100
     text = result.stdout
     assert "73 pages" in text
-    assert "12 -> 17: At least 17 people died" in text
+    assert "12 -> 17: " in text
     assert "2 pages in the quarantine" in text
     assert "binary.html" in text
     assert "$ esdedup search ferry" in text

@@ -27,7 +27,7 @@ def test_search_shows_which_article_stands_for_a_story(filled: Cli) -> None:
     (ranked,) = filled.json("search", "ferry", "--show", "source", "--sources", ranking)
     assert [hit["id"] for hit in ranked["hits"] if hit["role"] != "update"] == ["another"]
     text = filled("search", "ferry", "--show", "newest", "--by", "story").stdout
-    assert "updated: 12 -> 17 people died" in text
+    assert "updated: 12 -> 17: At least 17 people died" in text
 
 
 def test_search_modes_sort_filter_facets(filled: Cli) -> None:

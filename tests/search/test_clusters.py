@@ -60,7 +60,7 @@ def test_a_body_goes_in_untouched(searcher: Searcher) -> None:
     assert first.raw["_source"] == {"title": "Flood in Tollmere"}
     assert "_explanation" in first.raw
     assert (first.group, first.role) == ("a", "duplicate")
-    assert str(page.hits[1].update) == "updated: 12 -> 17 people died", "fetched beside the source"
+    assert str(page.hits[1].update) == "updated: 12 -> 17: people died", "fetched beside the source"
     assert page.aggregations is not None
     assert len(page.aggregations["sources"]["buckets"]) == 3
     assert page.notes == ("aggregations count articles here; mode canonical counts stories",)

@@ -49,7 +49,7 @@ def test_copies_fold_updates_and_others_stay() -> None:
     assert folded.overlap > 0.8
     update = result.kept[2].update
     assert update is not None
-    assert str(update.numbers[0]).startswith("12 -> 17 people died")
+    assert str(update.numbers[0]).startswith("12 -> 17: At least 17 people died")
     assert result.items == [items[0], items[1], items[3]]
     by_story = fold(items, by="story")
     assert [kept.id for kept in by_story.kept] == ["a", "b"]

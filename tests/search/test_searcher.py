@@ -97,7 +97,7 @@ def test_off_per_query_and_always_expandable(searcher: Searcher) -> None:
     assert [m.document.id for m in searcher.copies("a", size=2, offset=1).members] == ["b", "c"]
     story = searcher.copies("a", by="story")
     assert [m.document.id for m in story.members] == ["a", "b", "c", "u", "y"]
-    assert str(story.members[3].update) == "updated: 12 -> 17 people died"
+    assert str(story.members[3].update) == "updated: 12 -> 17: people died"
     assert searcher.copies("nobody").members == ()
     json.dumps(story.to_json())
 
@@ -128,7 +128,7 @@ def test_what_a_story_shows(searcher: Searcher, show: str, by: str, shown: str |
 
 def test_updates_tell_what_is_new(searcher: Searcher) -> None:
     (hit,) = searcher.search("people died").hits
-    assert (hit.role, str(hit.update)) == ("update", "updated: 12 -> 17 people died")
+    assert (hit.role, str(hit.update)) == ("update", "updated: 12 -> 17: people died")
     assert hit.to_json()["update"]["numbers"] == [["12", "17", "people died"]]
     assert hit.update is not None
     assert hit.update.of == "a"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, takewhile
 
+from esdedup.features.numbers.changes import STEM, stem
 from esdedup.features.numbers.finding import Found, Reading
 from esdedup.features.numbers.languages import IDEOGRAPHS
 
@@ -74,6 +75,11 @@ class Side:
         first = bisect_right(found, start, key=lambda one: one.end)
         return list(takewhile(lambda one: one.start < end, islice(found, first, None)))
 
+    def shares_word(self, other: Side) -> bool:
+        """Whether both passages have a word in common, in whatever form."""
+        a, b = ({stem(word) for word in side.words if len(word) >= STEM} for side in (self, other))
+        return not a.isdisjoint(b)
+
     def clause(self) -> str:
         """The passage with up to three words before and five behind it, within its clause."""
         return quote(self.reading, *self.span)
@@ -83,14 +89,14 @@ def quote(reading: Reading, start: int, end: int) -> str:
     """What stands around a place of the text, as written: "at least 17 people died"."""
     before = _CLAUSE_END.split(reading.original[max(0, start - 60) : start])[-1]
     after = _CLAUSE_END.split(reading.original[end : end + 90])[0]
-    words_before, words_after = before.split(), after.split()
-    if start > 60 and len(before) == 60:
-        words_before = words_before[1:]  # cut in the middle
+    words_before, words_after = before.split()[-3:], after.split()[:5]
+    while words_after and words_after[-1].lower() in reading.lexicon.ignored:
+        words_after.pop()  # "and more than"
     left, right = before[len(before.rstrip()) :], after[: len(after) - len(after.lstrip())]
     parts = (
-        " ".join(words_before[-3:]) + left if words_before else "",
+        " ".join(words_before) + left if words_before else "",
         " ".join(reading.original[start:end].split()),
-        right + " ".join(words_after[:5]) if words_after else "",
+        right + " ".join(words_after) if words_after else "",
     )
     return "".join(parts).strip()
 

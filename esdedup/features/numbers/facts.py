@@ -22,11 +22,12 @@ def compare_facts(old: Reading, new: Reading) -> tuple[str, tuple[NumberChange, 
     if old.folded == new.folded:
         return "", ()
     passages = list(find_differences(old, new))
-    numbers = [
+    placed = [
         *_compare_counts(old, new),
         *(change for one, other in passages for change in find_changed_quantities(one, other)),
     ]
-    if numbers:
+    if placed:
+        numbers = [change for _, change in sorted(placed)]
         distinct = {(change.old, change.new): change for change in reversed(numbers)}
         return "numbers", tuple(reversed(distinct.values()))
     for what, compare in (("names", compare_names), ("statement", compare_statements)):
@@ -36,14 +37,15 @@ def compare_facts(old: Reading, new: Reading) -> tuple[str, tuple[NumberChange, 
     return "", ()
 
 
-def _compare_counts(old: Reading, new: Reading) -> Iterator[NumberChange]:
+def _compare_counts(old: Reading, new: Reading) -> Iterator[tuple[int, NumberChange]]:
     before, after = set(old.counts), set(new.counts)
     if before <= after or after <= before:  # copies cut at the end: nothing was replaced
         return
     for previous, count in find_changed_counts(old.counts, new.counts):
         was, now = _find(old, previous, count.kind), _find(new, count.value, count.kind, count)
         if not is_same(was, now):
-            yield NumberChange(write(was, old), write(now, new), quote(new, now.start, now.end))
+            phrase = quote(new, now.start, now.end)
+            yield now.start, NumberChange(write(was, old), write(now, new), phrase)
 
 
 def _find(reading: Reading, value: str, kind: str, context: NumberContext | None = None) -> Found:

@@ -26,12 +26,12 @@ _MARGIN = 2
 _ROUNDING = 0.04
 _DEGREE = 0.6
 _PERCENT_POINT = 0.7
-# Words of a passage that says "none" or "one" and nothing else.
-_FEW = 5
+# Words of a passage that says "none" or "one" and nothing else; longer ones share what is counted.
+_FEW = 3
 
 
-def find_changed_quantities(old: Side, new: Side) -> Iterator[NumberChange]:
-    """Quantities of two passages that stand for each other and differ."""
+def find_changed_quantities(old: Side, new: Side) -> Iterator[tuple[int, NumberChange]]:
+    """Quantities of two passages that stand for each other and differ, with their places."""
     if not old.quantities() and not new.quantities():
         return
     before, after = old.widen(_MARGIN).quantities(), new.widen(_MARGIN).quantities()
@@ -47,13 +47,13 @@ def find_changed_quantities(old: Side, new: Side) -> Iterator[NumberChange]:
     ]
     if gone and came:
         for one, other in zip(gone, came, strict=False):
-            yield NumberChange(
-                write(one, old.reading), write(other, new.reading), _quote(other, new)
-            )
-    elif came and (nothing := _find_none_or_one(old, came[0])):
-        yield NumberChange(nothing, write(came[0], new.reading), _quote(came[0], new))
-    elif gone and (nothing := _find_none_or_one(new, gone[0])):
-        yield NumberChange(write(gone[0], old.reading), nothing, new.clause())
+            was, now = write(one, old.reading), write(other, new.reading)
+            yield other.start, NumberChange(was, now, _quote(other, new))
+    elif came and (nothing := _find_none_or_one(old, new, came[0])):
+        now = write(came[0], new.reading)
+        yield came[0].start, NumberChange(nothing, now, _quote(came[0], new))
+    elif gone and (nothing := _find_none_or_one(new, old, gone[0])):
+        yield new.span[0], NumberChange(write(gone[0], old.reading), nothing, new.clause())
 
 
 def _has_words(found: Found, side: Side) -> bool:
@@ -61,9 +61,9 @@ def _has_words(found: Found, side: Side) -> bool:
     return re.search(r"[^\W\d_]{3}|[\u3040-\u9fff]", _quote(found, side)) is not None
 
 
-def _find_none_or_one(side: Side, other: Found) -> str:
+def _find_none_or_one(side: Side, counting: Side, other: Found) -> str:
     """The words of the passage that say "none", or "one" where the other is not one."""
-    if side.size > _FEW:
+    if max(side.size, counting.size) > _FEW and not side.shares_word(counting):
         return ""
     if denies(side):
         return side.text

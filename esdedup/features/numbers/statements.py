@@ -10,6 +10,8 @@ from esdedup.model.numbers import NumberChange
 _CLAUSE = 4
 # Longer passages were rewritten.
 _LONGEST = 8
+# Words of a passage that a denial replaces; longer ones share what is denied.
+_FEW = 2
 # Words by which one passage may be longer; with more it has a statement of its own.
 _MOST_ADDED = 3
 
@@ -27,6 +29,8 @@ def compare_statements(old: Side, new: Side) -> NumberChange | None:
 
 def _is_negated(old: Side, new: Side) -> bool:
     if denies(old) == denies(new):
+        return False
+    if min(old.size, new.size) > _FEW and not old.shares_word(new):
         return False
     around = [side.widen(_CLAUSE) for side in (old, new)]
     if any(_has("soft_negation", side) for side in (old, new)):
