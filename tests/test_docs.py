@@ -384,7 +384,7 @@ def test_the_quickstart_runs(tmp_path: Path) -> None:
         "3 results, 4 articles",
         "2 stories, 4 articles",
         "4 articles\n",
-        "12 -> 17 people died",
+        "12 -> 17: At least 17 people died",
         '"rule": "same address"',
     ):
         assert told in shown
