@@ -3,7 +3,8 @@
 The degree is the first of these that applies:
 
     numbers     a count changed in the same context
-    names       a name at the beginning changed in the same context
+    names       a name changed in the same context
+    statement   a statement was denied or turned round
     typo        only the spelling of words, punctuation or capitals changed
     rewritten   less than half of the shorter version is in both
     cut         words were removed, and none were added
@@ -26,6 +27,9 @@ from esdedup.model import Document
 from esdedup.model.revisions import Degree, Revision, has_same_text
 from esdedup.settings import Settings
 
+_DEGREES: dict[str, Degree] = {
+    "numbers": "numbers", "names": "names", "statement": "statement",
+}  # fmt: skip
 # Passages of either kind that a revision lists, and characters of each; the two texts have all.
 _PASSAGES = 20
 _LONGEST = 500
@@ -44,11 +48,11 @@ def compare_versions(
         return None
     stated = [replace(d, text=remove_correction_note(d.text)) for d in (old, new)]
     before, after = read_contents(stated, settings)
-    what, changes = compare_facts(before.facts, after.facts)
+    what, changes = compare_facts(before.reading, after.reading)
     spans, _ = align(whole_text(old), whole_text(new))
     note = find_correction_note(new.title, new.text)
     return Revision(
-        degree="numbers" if what == "numbers" else "names" if what == "names" else _grade(spans),
+        degree=_DEGREES.get(what) or _grade(spans),
         at=at,
         numbers=changes,
         headline=(old.title, new.title) if old.title.split() != new.title.split() else (),

@@ -11,7 +11,7 @@ from esdedup.model import JSON, Changes, Document, iso, parse_time
 from esdedup.model.json_form import JsonField, Result, in_json
 
 # What a revision is, the first that applies; see `matching.revision`.
-Degree = Literal["numbers", "names", "typo", "rewritten", "cut", "extended", "edited"]
+Degree = Literal["numbers", "names", "statement", "typo", "rewritten", "cut", "extended", "edited"]
 
 # Characters of all versions of one article that are kept, the newest first. Servers refuse
 # requests of more than 100 MB.

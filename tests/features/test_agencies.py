@@ -91,7 +91,7 @@ def test_mentions_pictures_and_contributions_are_no_marks(form: str) -> None:
     ],
 )
 def test_an_agency_that_publishes_itself(fields: dict[str, str], agency: str | None) -> None:
-    document = Document(id="a", text=FERRY, **fields)  # type: ignore[arg-type]
+    document = Document(id="a", text=FERRY, **fields)  # type: ignore[arg-type]  # all are texts
     assert publishing_agency(document) == agency
     if agency is not None:
         assert find_agency(document) == AgencyMark(agency, "source")

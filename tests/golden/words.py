@@ -44,7 +44,7 @@ def _stemmed(code: str, has_frequencies: bool) -> Iterator[str]:
         yield f"{word} {known.stem(word)}"
 
 
-def _rows(table: Mapping[str, int]) -> Iterator[str]:
+def _rows(table: Mapping[str, float]) -> Iterator[str]:
     return (f"{word} {value}" for word, value in table.items())
 
 

@@ -43,7 +43,7 @@ def compare(old: str, new: str, titles: tuple[str, str] = ("Fire", "Fire")) -> R
         (TEXT.replace("Small boats", "Boats"), "cut"),
         (TEXT + " Divers will search the wreck tomorrow.", "extended"),
         (TEXT.replace("believes that", "denied that"), "edited"),
-        (TEXT.replace("was closed", "was not closed"), "extended"),
+        (TEXT.replace("was closed", "was not closed"), "statement"),
         ("The minister opened a bridge, cut a ribbon and went home by train again.", "rewritten"),
     ],
 )
@@ -63,7 +63,7 @@ def test_what_a_revision_says() -> None:
     assert revision.removed == ("12", LAST.strip())
     assert revision.added == ("kills 17", "17", note)
     assert revision.note == note
-    assert str(revision).startswith("revised (numbers): 12 -> 17 people died")
+    assert str(revision).startswith("revised (numbers): 12 -> 17: At least 17 people died")
     again = compare(new, f"New: {new}")
     assert again is not None
     assert again.note == ""

@@ -40,6 +40,8 @@ def compare_names(old: Side, new: Side) -> NumberChange | None:
     """The name in one of the passages that the other text does not have."""
     if max(old.size, new.size) > _LONGEST or new.span[0] > _BEGINNING:
         return None
+    if new.last == len(new.tokens):  # behind all that is shared stand bylines and credits
+        return None
     came, gone = _find_unknown(new, old), _find_unknown(old, new)
     # What was only cut gave way to nothing.
     if not came and not (gone and new.size):
@@ -103,8 +105,11 @@ def _find_places(side: Side) -> list[str]:
 
 
 def _find_replaced_names(side: Side, other: Side) -> list[str]:
-    """Capitalised words where the other text has capitalised words, too."""
-    if side.reading.lexicon.lang in _CAPITAL_NOUNS:
+    """Capitalised words where the other text has capitalised words, too.
+
+    Before or behind a shared one they are a part of its name, or a title: "Minister Berg".
+    """
+    if side.reading.lexicon.lang in _CAPITAL_NOUNS or _adjoins_name(side):
         return []
     own, others = (
         [_written(one, i) for i in range(one.first, one.last) if _is_name(one, i)]
@@ -116,6 +121,15 @@ def _find_replaced_names(side: Side, other: Side) -> list[str]:
         if is_renamed and own and not any(_is_in(o, side.reading.original) for o in others)
         else []
     )
+
+
+def _adjoins_name(side: Side) -> bool:
+    """Whether a capitalised word stands beside the passage, with nothing but a space between."""
+    text = side.reading.original
+    start, end = side.span
+    behind = text[end] == " " and text[end + 1].isupper()
+    before = side.first > 0 and text[start - 1] == " " and _is_name(side, side.first - 1)
+    return behind or before
 
 
 def _word(side: Side, position: int) -> str:

@@ -28,6 +28,7 @@ export const DEGREES = {
   numbers: "counts changed",
   names: "names changed",
   typo: "spelling",
+  statement: "a statement changed",
   rewritten: "rewritten",
   cut: "cut",
   extended: "extended",
