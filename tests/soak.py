@@ -92,16 +92,16 @@ class Job:
         write: Callable[..., Any] = store.documents.write
         writes = 0
 
-        def paused(actions: Any) -> Any:
+        def paused(actions: Any, *given: Any) -> Any:
             nonlocal writes
             time.sleep(chance.random() * _LONGEST_PAUSE)
-            written = write(actions)
+            written = write(actions, *given)
             writes += bool(actions)
             if writes == self.dies_after:
                 os.kill(os.getpid(), signal.SIGKILL)
             return written
 
-        store.documents.write = paused  # type: ignore[method-assign]  # a slow writer
+        store.documents.write = paused  # type: ignore[method-assign,assignment]  # a slow writer
 
 
 def run_all(jobs: Sequence[Job]) -> list[int | None]:

@@ -6,7 +6,7 @@ batches that meet stored ones; `pipelined` is the quicker way for streams of new
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -104,19 +104,24 @@ class BatchWriter:
             existing=existing,
         )
 
-    def delete(self, ids: Iterable[str]) -> set[str]:
-        """Remove documents and reconcile those that depended on them; returns the removed ids."""
+    def delete(
+        self, ids: Iterable[str], is_wanted: Callable[[Record], bool] = lambda record: True
+    ) -> set[str]:
+        """Remove documents and reconcile those that depended on them; returns the removed ids.
+
+        `is_wanted` is asked about the version that is deleted: others may have replaced it.
+        """
         with self.store.concurrency.transaction():
             epoch = Epoch.begin(self.store)
             in_turn = list(dict.fromkeys(ids))
             wanted = set(in_turn)
             epoch.note_replaced(list(self.store.documents.get(wanted).values()))
             epoch.affected |= self.store.candidates.dependents(wanted)
-            removed = self.store.documents.delete(in_turn)
+            removed = self.store.documents.delete(in_turn, is_wanted)
             # Another writer may have added a copy meanwhile.
             if not self.store.concurrency.consistency.exclusive:
                 epoch.affected |= self.store.candidates.dependents(wanted)
-            epoch.affected -= wanted
+            epoch.affected -= removed
             epoch.reconcile(holds=True)  # nothing was written that could be wrong
         return removed
 

@@ -16,7 +16,7 @@ from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.clustering.epoch import dependents_of
 from esdedup.clustering.reconcile import reconcile
 from esdedup.errors import Contradiction, InputError, StoreError, UnknownDocument
-from esdedup.matching.constraints import Constraint, Constraints, Kind
+from esdedup.matching.constraints import Constraint, Constraints, Key, Kind
 from esdedup.model import Decision, Role, iso
 from esdedup.model.encoding import parse_json
 from esdedup.model.json_form import JsonField, Result
@@ -77,14 +77,15 @@ def forget(
     deduplicator: Deduplicator, ids: Sequence[str], kind: Kind | None = None
 ) -> CurationResult:
     """Remove the constraints on a document, or on two together; of that kind, or all."""
-    gone: list[Constraint] = []
+    gone: dict[Key, Constraint] = {}
 
     def remove(constraints: Constraints) -> Constraints:
-        gone[:] = (c for c in constraints.find_naming(*ids) if kind in (None, c.kind))
-        return constraints.without_constraints(c.key for c in gone)
+        found = [c for c in constraints.find_naming(*ids) if kind in (None, c.kind)]
+        gone.update((c.key, c) for c in found)  # of an earlier try, too: its answer may be lost
+        return constraints.without_constraints(c.key for c in found)
 
-    changed = _change(deduplicator, remove)
-    return CurationResult(tuple(gone), changed)
+    changed = _change(deduplicator, remove, lambda: ids)
+    return CurationResult(tuple(gone.values()), changed)
 
 
 def set_constraints(
@@ -99,7 +100,7 @@ def set_constraints(
     With `ahead` they may name documents that the store does not have yet. With `groups` the
     originals of two linked articles are linked as well.
     """
-    named = {id_ for c in corrections for id_ in c.ids}
+    named = _ids_of(corrections)
     accepted = list(corrections)
 
     def with_all(constraints: Constraints) -> Constraints:
@@ -118,7 +119,7 @@ def set_constraints(
                 accepted.append(following)
         return constraints
 
-    changed = _change(deduplicator, with_all, accepted)
+    changed = _change(deduplicator, with_all, lambda: _ids_of(accepted))
     return CurationResult(tuple(accepted), changed)
 
 
@@ -154,7 +155,7 @@ def import_lines(
                 taken.append(correction)
         return constraints
 
-    changed = _change(deduplicator, with_good, taken)
+    changed = _change(deduplicator, with_good, lambda: _ids_of(taken))
     return CurationResult(tuple(taken), changed, refused)
 
 
@@ -193,11 +194,12 @@ def _check_pinned(new: Constraint, constraints: Constraints, stored: dict[str, R
 def _change(
     deduplicator: Deduplicator,
     wanted: Callable[[Constraints], Constraints],
-    again: Sequence[Constraint] = (),
+    find_named: Callable[[], Iterable[str]],
 ) -> dict[str, Decision]:
     """Replace the constraints, and reconcile the documents that they name.
 
-    Constraints in `again` may be stored already; their documents are reconciled all the same.
+    Documents of `find_named` are reconciled even if nothing changes: an earlier run may have been
+    killed, or the answer to an earlier try lost.
     """
     store = deduplicator.store
     if store.settings.attract == "all":
@@ -205,22 +207,27 @@ def _change(
             "this store links online, as its preset does, and cannot be corrected by hand; "
             "`esdedup rethreshold --set attract=branches` makes its groups follow"
         )
+    named: set[str] = set()
+    affected: set[str] = set()
     with store.concurrency.transaction():
         for _ in range(_TRIES):
             store.concurrency.snapshot()
             read = store.constraints.read()
             was, now = read.value, wanted(read.value)
+            named |= _ids_of(set(now.items) ^ set(was.items)) | set(find_named())
+            affected |= named | was.related_to(named) | now.related_to(named)
             if now.items == was.items or store.constraints.replace(now, read.version):
                 break
         else:
             raise StoreError("other writers keep changing the constraints; run the command again")
-        new = {c.key for c in now.items} ^ {c.key for c in was.items} | {c.key for c in again}
-        named = {id_ for _, ids, _ in new for id_ in ids}
-        affected = named | was.related_to(named) | now.related_to(named)
         affected |= _move_pinned(deduplicator, named)
         changed = reconcile(store, affected, forced=affected)
     store.concurrency.make_visible()
     return changed
+
+
+def _ids_of(constraints: Iterable[Constraint]) -> set[str]:
+    return {id_ for c in constraints for id_ in c.ids}
 
 
 def _move_pinned(deduplicator: Deduplicator, ids: set[str]) -> set[str]:

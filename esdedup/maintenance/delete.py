@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model.json_form import Result
+from esdedup.stores import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +19,19 @@ class Deleted(Result):
     promoted: list[str]
 
 
-def delete(deduplicator: Deduplicator, ids: Sequence[str]) -> Deleted:
-    """Delete articles, in one transaction if the store has transactions."""
+def delete(
+    deduplicator: Deduplicator,
+    ids: Sequence[str],
+    is_wanted: Callable[[Record], bool] = lambda record: True,
+) -> Deleted:
+    """Delete articles, in one transaction if the store has transactions.
+
+    `is_wanted` is asked about the version that is deleted: others may have replaced it.
+    """
     store = deduplicator.store
     with store.concurrency.transaction():
         before = store.documents.get(store.candidates.dependents(ids) - set(ids))
-        removed = deduplicator.delete(ids)
+        removed = deduplicator.writer.delete(ids, is_wanted)
         after = store.documents.get(before)
     return Deleted(
         [id_ for id_ in dict.fromkeys(ids) if id_ in removed],

@@ -66,36 +66,38 @@ def expire(
             # Leaders last: a killed run finds the rest by them.
             members = store.documents.ids_in(rule.by, leaders).keys() - set(leaders)
             ids = [*sorted(members), *leaders]
-        if not dry_run and (ids := _still_old(store, ids, before)):
-            _expire(deduplicator, ids, rule, done)
-        done.documents += len(ids)
+        # Searches lag behind other writers: a young article may have joined a story since, or have
+        # replaced an old one.
+        if dry_run:
+            done.documents += len(ids)
+        elif rule.keys_only:
+            done.documents += _remove_keys(store, ids, before)
+        else:
+            gone = delete(deduplicator, ids, lambda record: is_older(record, before))
+            done.documents += len(gone.deleted)
+            done.promoted += len(gone.promoted)
         yield done
 
 
-def _still_old(store: Store, ids: Sequence[str], before: int) -> list[str]:
-    """Searches lag behind other writers: a young article may have joined a story since, or have
-    replaced an old one."""
-    records = store.documents.get(ids)
-    return [id_ for id_ in ids if id_ in records and time_of(records[id_].order[0]) < before]
+def is_older(record: Record, before: int) -> bool:
+    return time_of(record.order[0]) < before
 
 
-def _expire(
-    deduplicator: Deduplicator, ids: Sequence[str], rule: RetentionRule, done: RetentionProgress
-) -> None:
-    store = deduplicator.store
-    if not rule.keys_only:
-        done.promoted += len(delete(deduplicator, ids).promoted)
-        return
+def _remove_keys(store: Store, ids: Sequence[str], before: int) -> int:
+    """Remove the keys of old documents; returns how many these were."""
+    done: set[str] = set()
     with store.concurrency.transaction():
         store.concurrency.snapshot()
         stored = store.documents.get(ids)
         affected = dependents_of(store, list(stored.values())) - set(ids)
-        while stored:  # again those that another writer changed meanwhile
-            conflicts = store.documents.rewrite([_keyless(r) for r in stored.values()]).conflicts
-            stored = store.documents.get(conflicts)
+        while old := [record for record in stored.values() if is_older(record, before)]:
+            conflicts = store.documents.rewrite([_keyless(r) for r in old]).conflicts
+            done |= {r.document.id for r in old} - conflicts
+            stored = store.documents.get(conflicts)  # another writer changed them meanwhile
         # Articles of other groups that had these among those they were compared with.
         reconcile(store, affected)
     store.concurrency.make_visible()
+    return len(done)
 
 
 def _keyless(record: Record) -> Record:

@@ -6,18 +6,17 @@ pass in canonical order therefore gives the fixed point of `reconcile`, before a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from esdedup.clustering.place import PendingIndex, place
 from esdedup.clustering.reconcile import is_keyless, queries_of, reconcile
 from esdedup.errors import StoreError
 from esdedup.matching.constraints import DocumentConstraints
-from esdedup.model import JSON, Decision, Link, Order
+from esdedup.model import JSON, Candidate, Decision, Document, Link, Order
 from esdedup.model.batching import batched
 from esdedup.model.json_form import Result
-from esdedup.stores import Record, Store
+from esdedup.stores import CandidateQuery, Record, Store
 from esdedup.stores.ports import scan
 
 
@@ -48,12 +47,15 @@ def find_changes_among(records: list[Record], store: Store) -> list[Change]:
     """Like `find_changes`, for records whose canonical order may differ from the stored one."""
     signed = [r for r in records if r.decision.role != "unprocessed"]
     signed.sort(key=lambda r: r.order)
-    pending, found = PendingIndex(), list[Change]()
+    pending, found = _TextlessIndex(store), list[Change]()
     positions: dict[str, tuple[Order, Link]] = {}
     for part in batched(signed):
+        whole = pending.read_texts(part)
+        queries = queries_of(whole, store.settings)
+        pending.read_candidates(queries)
         placement = place(
-            part,
-            queries_of(part, store.settings),
+            whole,
+            queries,
             [()] * len(part),
             store.settings,
             pending=pending,
@@ -65,6 +67,41 @@ def find_changes_among(records: list[Record], store: Store) -> list[Change]:
             if placed.decision.link != record.decision.link:
                 found.append(Change(record, placed.decision))
     return found
+
+
+class _TextlessIndex(PendingIndex):
+    """Decided records without their texts. The texts of one part of the documents, and of what they
+    are compared with, are read from the store when that part is decided."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__()
+        self._store = store
+        self._documents: dict[str, Document] = {}
+
+    def read_texts(self, part: Sequence[Record]) -> list[Record]:
+        """The records with their texts; those of the part before are dropped."""
+        self._documents = {}
+        self._read(r.document.id for r in part)
+        return [replace(r, document=self._with_text(r.document)) for r in part]
+
+    def read_candidates(self, queries: Iterable[CandidateQuery]) -> None:
+        found = (super(_TextlessIndex, self).find_with_successors(query)[0] for query in queries)
+        self._read({c.id for candidates in found for c in candidates} - self._documents.keys())
+
+    def put(self, record: Record) -> None:
+        super().put(_without_text(record))
+
+    def find_with_successors(self, query: CandidateQuery) -> tuple[list[Candidate], set[str]]:
+        candidates, successors = super().find_with_successors(query)
+        return [replace(c, document=self._with_text(c.document)) for c in candidates], successors
+
+    def _read(self, ids: Iterable[str]) -> None:
+        stored = self._store.documents.get(ids)
+        self._documents |= {id_: record.document for id_, record in stored.items()}
+
+    def _with_text(self, document: Document) -> Document:
+        """The document itself if another writer has deleted it since."""
+        return self._documents.get(document.id, document)
 
 
 def _decide_keyless(record: Record, constraints: DocumentConstraints) -> Decision | None:
@@ -92,6 +129,10 @@ def rethreshold(store: Store) -> list[Change]:
 
 
 def read_records(store: Store) -> Iterator[Record]:
-    """All documents, without fields that nothing here reads."""
-    for record in chain.from_iterable(scan(store.documents)):
-        yield replace(record, document=replace(record.document, extra={}))
+    """All documents without their texts: those of a large store do not fit into the memory."""
+    for page in scan(store.documents):
+        yield from map(_without_text, page)
+
+
+def _without_text(record: Record) -> Record:
+    return replace(record, document=replace(record.document, text="", extra={}))

@@ -230,7 +230,7 @@ def constraints_on(
     if id_ not in constraints.named:
         return DocumentConstraints(constraints)
     linked = [
-        (positions[other][0], other, positions[other][1])
+        (positions[other][0], other, positions[other][1].without_leader(id_, other))
         for other in constraints.must_link(id_)
         if other in positions and positions[other][0] < order
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,8 @@ from esdedup.matching.verify import SignedDocument, dice_matrix, verify
 from esdedup.methods import METHODS
 from esdedup.model import Candidate, Decision, Evidence, Order, Role, Signature
 from esdedup.settings import Settings
+
+log = logging.getLogger("esdedup.matching")
 
 # Candidates refused by a cannot-link that are shown with a decision.
 _SHOWN_REFUSALS = 2
@@ -35,7 +38,7 @@ def decide(
     id_ = new.document.id
     if not candidates and constraints.joins is None:  # most documents
         return Decision(id_, "original", id_, id_)
-    found = find_mutual(new.signature, candidates, settings)
+    found = find_mutual(new.signature, [_freed(c, id_) for c in candidates], settings)
     refused: tuple[Evidence, ...] = ()
     if constraints.forbidden:
         near = list(found)
@@ -95,6 +98,13 @@ def decide(
     )
 
 
+def _freed(candidate: Candidate, id_: str) -> Candidate:
+    """A candidate comes before the document `id_`, so it cannot be in its group: its link is one
+    to an earlier version, and the document would become a copy of itself."""
+    link = candidate.link.without_leader(id_, candidate.id)
+    return candidate if link is candidate.link else replace(candidate, link=link)
+
+
 def _verify_each(
     new: SignedDocument, candidates: Sequence[Candidate], settings: Settings
 ) -> list[tuple[Candidate, Evidence]]:
@@ -103,11 +113,28 @@ def _verify_each(
         return []
     if settings.verified_by != "overlap":  # by the keys alone
         return [(c, verify(c, new, settings, c.shared)) for c in candidates]
-    own, *others = read_contents([new.document, *(c.document for c in candidates)], settings)
-    return [
-        (candidate, verify(candidate, new, settings, candidate.shared, (content, own)))
-        for candidate, content in zip(candidates, others, strict=True)
-    ]
+    try:
+        own, *others = read_contents([new.document, *(c.document for c in candidates)], settings)
+        return [
+            (candidate, verify(candidate, new, settings, candidate.shared, (content, own)))
+            for candidate, content in zip(candidates, others, strict=True)
+        ]
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - one of the texts provokes it: `_verify_alone` says which
+        return [(candidate, _verify_alone(new, candidate, settings)) for candidate in candidates]
+
+
+def _verify_alone(new: SignedDocument, candidate: Candidate, settings: Settings) -> Evidence:
+    """The evidence about one candidate; one that cannot be compared costs only itself."""
+    try:
+        return verify(candidate, new, settings, candidate.shared)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a stored text must not end the batch of a new one
+        reason = f"not compared: unexpected {type(error).__name__}: {str(error)[:200]}"
+        log.warning("%s and %s were %s; please report it", new.document.id, candidate.id, reason)
+        return Evidence(candidate.id, candidate.shared, verdict="different", reason=reason)
 
 
 def find_mutual(

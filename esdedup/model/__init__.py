@@ -180,6 +180,13 @@ class Link:
         """Whether later documents are compared with this one."""
         return self.canonical or self.branch
 
+    def without_leader(self, leader: str, id_: str) -> Link:
+        """The link of the document `id_`, or if `leader` leads its group or story, the link of an
+        original: `leader` comes after it by now, and it is going to be decided again."""
+        if leader not in (self.group, self.story):
+            return self
+        return Link("original", id_, id_)
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Result):

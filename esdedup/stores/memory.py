@@ -1,8 +1,8 @@
 """The store in memory. It shows in a few dictionaries what every store promises.
 
-`Memory` holds the data, as a file or a cluster does. Each `MemoryStore` opened on it is a client:
+`MemoryData` holds what a file or a cluster would. Each `MemoryStore` opened on it is a client:
 
-    memory = Memory(delayed=True)
+    memory = MemoryData(delayed=True)
     one, other = MemoryStore(memory), MemoryStore(memory)
 
 With immediate visibility it behaves like SQLite: a transaction is isolated and all or nothing.
@@ -15,70 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from threading import RLock
 from typing import Literal
 
 from esdedup.errors import StoreMissing
-from esdedup.matching.constraints import NO_CONSTRAINTS, Constraints
-from esdedup.model import JSON, Candidate, Decision, Failure, microseconds, stored_evidence
+from esdedup.matching.constraints import Constraints
+from esdedup.model import JSON, Candidate, Decision, Failure, microseconds
 from esdedup.model.queries import By
 from esdedup.model.revisions import ArticleVersion, keep_version
 from esdedup.settings import Settings
 from esdedup.stores import CandidateQuery, Record, WriteReport
-from esdedup.stores.key_index import KeyIndex
+from esdedup.stores.memory_data import MemoryData
 from esdedup.stores.ports import EVENTUAL, TRANSACTIONAL, Versioned
 from esdedup.stores.sqlite.maintenance import SQLiteMaintenance
-from esdedup.stores.sqlite.rows import clock
 from esdedup.stores.sqlite.search import SQLiteSearch
 from esdedup.stores.sqlite.store import SQLiteStore
 from esdedup.stores.topical import Clock
-
-_UNCONSTRAINED = Versioned(NO_CONSTRAINTS, 0)
-
-
-@dataclass(slots=True)
-class MemoryData:
-    """The data that several clients share."""
-
-    delayed: bool = False
-    settings: Settings | None = None
-    documents: dict[str, Record] = field(default_factory=dict)
-    visible: KeyIndex = field(default_factory=KeyIndex)
-    changed: dict[str, int] = field(default_factory=dict)  # when each was written last
-    unrefreshed: set[str] = field(default_factory=set)
-    writes: int = 0  # a record's version is the number of the write that made it
-    generation: int = 0  # of what searches and statistics show
-    failures: dict[str, Failure] = field(default_factory=dict)
-    states: dict[str, JSON | None] = field(default_factory=dict)  # of long runs
-    versions: dict[str, tuple[ArticleVersion, ...]] = field(default_factory=dict)
-    constraints: Versioned[Constraints] = _UNCONSTRAINED
-    lock: RLock = field(default_factory=RLock)
-
-    def write(self, id_: str, record: Record | None) -> None:
-        """Store a record, or with None remove it."""
-        self.writes += 1
-        if record is None:
-            del self.documents[id_]
-        else:
-            own = record.decision
-            evidence = stored_evidence(own.link, own.score, own.reason, own.changes)
-            decision = replace(own, evidence=evidence)
-            self.documents[id_] = replace(record, decision=decision, version=self.writes)
-            self.changed[id_] = clock()
-        self.unrefreshed.add(id_)
-        if not self.delayed:
-            self.refresh()
-
-    def refresh(self) -> None:
-        for id_ in self.unrefreshed:
-            if record := self.documents.get(id_):
-                self.visible.put(record)
-            else:
-                self.visible.discard(id_)
-        self.generation += bool(self.unrefreshed)
-        self.unrefreshed.clear()
 
 
 class MemoryStore:
@@ -200,20 +153,26 @@ class MemoryStore:
                 stored = memory.documents.get(id_)
                 if is_conditional and record.version != (stored and stored.version):
                     conflicts.add(id_)
-                else:
+                    continue
+                if name == "put" or stored is None:
                     memory.write(id_, record)
-                    self._own_writes += 1
+                else:  # only the link, or the keys and the place
+                    memory.write(id_, replace(record, document=stored.document))
+                self._own_writes += 1
         return WriteReport(conflicts=frozenset(conflicts))
 
-    def delete(self, ids: Iterable[str]) -> set[str]:
+    def delete(
+        self, ids: Iterable[str], is_wanted: Callable[[Record], bool] = lambda record: True
+    ) -> set[str]:
         wanted = set(ids)
         self.remove(wanted)
         with self.request("delete") as memory:
-            removed = wanted & memory.documents.keys()
+            stored = wanted & memory.documents.keys()
+            removed = {id_ for id_ in stored if is_wanted(memory.documents[id_])}
             for id_ in removed:
                 memory.write(id_, None)
             self._own_writes += len(removed)
-        self.revisions.remove(wanted)
+        self.revisions.remove(wanted - (stored - removed))
         self.make_visible()
         return removed
 

@@ -10,7 +10,7 @@ that takes many items costs one round trip or a few.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -153,8 +153,13 @@ class Documents(Protocol):
     def rewrite(self, records: Sequence[Record]) -> WriteReport:
         """Write only the place in the order, the format and the keys; conflicts as in `relink`."""
 
-    def delete(self, ids: Iterable[str]) -> set[str]:
-        """Remove documents and their quarantine entries; returns the ids that were stored."""
+    def delete(
+        self, ids: Iterable[str], is_wanted: Callable[[Record], bool] = lambda record: True
+    ) -> set[str]:
+        """Remove documents and their quarantine entries; returns the ids of those that were stored.
+
+        A document is kept if its version at the moment of the deletion is not wanted gone.
+        """
 
     def changed_ids(self, since: datetime | None = None) -> set[str]:
         """Ids of documents written or relinked at that time or later; without it, of all."""

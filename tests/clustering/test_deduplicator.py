@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,6 +40,33 @@ def index(deduplicator: Deduplicator, *documents: Document | Failure) -> list[Ou
 
 def decision_of(deduplicator: Deduplicator, document: Document) -> Decision:
     return deduplicator.store.documents.get([document.id])[document.id].decision
+
+
+# --- candidates that cannot be compared -----------------------------------------------------------
+
+
+def test_a_candidate_that_cannot_be_compared_costs_only_itself(
+    deduplicator: Deduplicator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its facts are read when it is compared, long after it was stored."""
+    bad, good = article("bad", FERRY), article("good", ferry_with(17), 1)
+    index(deduplicator, bad, good)
+
+    def extract(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+        if text.endswith(FERRY):
+            raise ZeroDivisionError("a text that nobody foresaw")
+        return extract_facts(text, lang)
+
+    monkeypatch.setattr(content_module, "extract_facts", extract)
+    monkeypatch.setattr(content_module._cache, "_contents", OrderedDict())
+    copy, other = article("copy", f"{ferry_with(17)} More later.", 2), article("other", FLOOD, 2)
+    done = {o.decision.id: o.decision for o in index(deduplicator, copy, other)}
+    assert (done["copy"].role, done["copy"].group) == ("duplicate", "good")
+    assert done["other"].role == "original"
+    (evidence,) = (e for e in done["copy"].evidence if e.other == "bad")
+    assert evidence.verdict == "different"
+    assert evidence.reason.startswith("not compared: unexpected ZeroDivisionError")
+    assert "copy and bad were not compared" in caplog.text
 
 
 # --- updates --------------------------------------------------------------------------------------

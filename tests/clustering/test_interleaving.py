@@ -14,7 +14,8 @@ from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.model import Document, Link
 from esdedup.settings import Settings
 from esdedup.stores import Record, WriteReport
-from esdedup.stores.memory import MemoryData, MemoryStore
+from esdedup.stores.memory import MemoryStore
+from esdedup.stores.memory_data import MemoryData
 from tests.clustering.test_fixed_point import arrivals, links_when_indexed
 from tests.soak import of_one_writer, stream
 from tests.support.articles import StoryVariant

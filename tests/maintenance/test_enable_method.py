@@ -23,7 +23,8 @@ from esdedup.maintenance.enable_method import MethodEnabling, with_method
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.stores import Record, open_store, recorded_settings
-from esdedup.stores.memory import MemoryData, MemoryStore
+from esdedup.stores.memory import MemoryStore
+from esdedup.stores.memory_data import MemoryData
 from tests.maintenance.foreign_index import FIELDS, START, Newsroom, articles, run
 
 BEFORE = Settings(batch=10, methods=("sketch",))

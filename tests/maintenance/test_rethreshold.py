@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from esdedup.cli import app
 from esdedup.clustering.deduplicator import Deduplicator
 from esdedup.ingest import sign as signing
-from esdedup.maintenance.rethreshold import find_changes, rethreshold
+from esdedup.maintenance.rethreshold import find_changes, read_records, rethreshold
 from esdedup.model import Document
 from esdedup.settings import Settings
 from esdedup.stores import open_store
@@ -112,6 +112,22 @@ def test_settings_that_shape_keys_are_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["rethreshold", "--store", url, "--set", "shingle_words=3"])
     assert result.exit_code == 2
     assert "shingle_words" in result.output
+
+
+def test_texts_are_read_part_by_part(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/news.db"
+    filled(url, Settings(), 1)
+    with Deduplicator.open(url) as deduplicator:
+        texts = [record.document.text for record in read_records(deduplicator.store)]
+        assert texts == [""] * len(documents(1))
+        strict = replace(deduplicator.settings, min_overlap=0.9)
+    store = open_store(url, strict, mode="read")
+    try:
+        changes = find_changes(store)
+        assert changes
+        assert not any(change.record.document.text for change in changes)
+    finally:
+        store.close()
 
 
 # --- on every backend

@@ -9,11 +9,12 @@ script on the model and on both servers and compares the answers.
 from __future__ import annotations
 
 import fnmatch
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote
+
+import orjson
 
 from tests.simulation import queries
 from tests.simulation.queries import NotModelled
@@ -43,7 +44,7 @@ class Stored:
     primary_term: int
     version: int
     # Of searches: values of fields, and parts of the source.
-    cache: JSON = field(default_factory=dict, compare=False)
+    cache: dict[Hashable, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass
@@ -56,14 +57,18 @@ class ModelIndex:
     settings: JSON = field(default_factory=dict)
     aliases: set[str] = field(default_factory=set)
     documents: dict[str, Stored] = field(default_factory=dict)  # as a get by id sees them
-    visible: dict[str, Stored] = field(default_factory=dict)  # as a search sees them
+    visible: list[Stored] = field(default_factory=list)  # as a search sees them: by `_doc`
     is_write_index: bool = True  # of its aliases
     next_seq_no: int = 0
     primary_term: int = 1
     node: int = 1
+    _refreshed: int = 0
 
     def refresh(self) -> None:
-        self.visible = dict(self.documents)
+        """In the order of the writes."""
+        if self._refreshed != self.next_seq_no:
+            self._refreshed = self.next_seq_no
+            self.visible = sorted(self.documents.values(), key=lambda stored: stored.seq_no)
 
     def fail_over(self) -> None:
         """Another node has the primary: a new term."""
@@ -116,8 +121,8 @@ class Engine:
         """One request, whole and at once: status and answer."""
         self.requests += 1
         path, _, query = path.partition("?")
-        asked = {**(params or {}), **dict(parse_qsl(query))}
-        parts = [unquote(part) for part in path.strip("/").split("/") if part]
+        asked = {**(params or {}), **(dict(parse_qsl(query)) if query else {})}
+        parts = [unquote(p) if "%" in p else p for p in path.strip("/").split("/") if p]
         try:
             return self._route(method, parts, asked, body)
         except Refused as refusal:
@@ -164,6 +169,9 @@ class Engine:
                 return 200, {
                     "docs": [_filtered_doc(self._get(d["_index"], d["_id"]), d) for d in docs]
                 }
+            case ["POST", name, "_rollover"]:
+                self.roll_over(name)
+                return 200, {"rolled_over": True}
             case ["POST", name, "_refresh"]:
                 for index in self._resolve(name):
                     index.refresh()
@@ -182,7 +190,7 @@ class Engine:
             case ["PUT", name, "_doc", id_]:
                 verb = "create" if params.get("op_type") == "create" else "index"
                 line = {"_index": name, "_id": id_, **_conditions(params)}
-                return self._write(verb, line, _one(body))
+                return self._write(verb, line, _copy(_one(body)))
             case ["DELETE", name, "_doc", id_]:
                 return self._write("delete", {"_index": name, "_id": id_}, None)
         raise NotModelled(f"{method} /{'/'.join(parts)}")
@@ -194,7 +202,7 @@ class Engine:
             kind = "resource_already_exists_exception"
             raise Refused(400, kind, f"index [{name}] already exists")
         self._created += 1
-        made = ModelIndex(name, f"uuid-{self._created}", body.get("mappings", {}))
+        made = ModelIndex(name, f"uuid-{self._created}", _copy(body.get("mappings", {})))
         made.aliases = set(body.get("aliases", {}))
         self.indices[name] = made
         return {"acknowledged": True, "index": name}
@@ -258,7 +266,7 @@ class Engine:
                 status, answer = refusal.status, refusal.body()
             items.append({verb: {**answer, "_id": about["_id"], "status": status}})
         return {
-            "errors": any(i["status"] >= 300 for item in items for i in item.values()),
+            "errors": any("error" in i for item in items for i in item.values()),
             "items": items,
         }
 
@@ -288,7 +296,7 @@ class Engine:
         stored = Stored(
             index.name,
             id_,
-            json.loads(json.dumps(source)),
+            source or {},
             index.take_seq_no(),
             index.primary_term,
             before.version + 1 if before else 1,
@@ -327,11 +335,7 @@ class Engine:
 
 def _visible(indices: Iterable[ModelIndex]) -> list[Stored]:
     """In the order of the index and of the writes, which is that of `_doc`."""
-    return [
-        stored
-        for index in indices
-        for stored in sorted(index.visible.values(), key=lambda stored: stored.seq_no)
-    ]
+    return [stored for index in indices for stored in index.visible]
 
 
 def _about(stored: Stored) -> JSON:
@@ -380,25 +384,29 @@ def _merged(old: JSON, new: JSON) -> JSON:
         before = out.get(name)
         is_object = isinstance(before, dict) and isinstance(value, dict)
         out[name] = _merged(dict(before or {}), value) if is_object else value
-    return json.loads(json.dumps(out))  # type: ignore[no-any-return]  # an object
+    return out
 
 
 def _merge_mapping(mapping: JSON, new: JSON) -> None:
     if "_meta" in new:
-        mapping["_meta"] = new["_meta"]
+        mapping["_meta"] = _copy(new["_meta"])
     mapping["properties"] = _merged(mapping.get("properties", {}), new.get("properties", {}))
+
+
+def _copy(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value))
 
 
 def _lines(body: Any) -> list[JSON]:
     if isinstance(body, bytes):
-        return [json.loads(line) for line in body.splitlines() if line]
-    return [json.loads(json.dumps(line)) for line in body]
+        return [orjson.loads(line) for line in body.splitlines() if line]
+    return list(body)
 
 
 def _one(body: Any) -> JSON:
     if body is None:
         return {}
-    found = json.loads(body) if isinstance(body, bytes | str) else json.loads(json.dumps(body))
+    found = orjson.loads(body) if isinstance(body, bytes | str) else body
     assert isinstance(found, dict)
     return found
 

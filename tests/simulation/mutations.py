@@ -12,8 +12,9 @@ from typing import Any
 from esdedup.clustering import epoch, reconcile, records, transactional
 from esdedup.gateway import session
 from esdedup.maintenance import retention
+from esdedup.matching import decide
 from esdedup.model import revisions
-from esdedup.stores.cluster import bulk, concurrency
+from esdedup.stores.cluster import bulk, concurrency, documents
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Mutation:
         assert source.count(self.old) == 1, f"{self.name}: the text is not there, or twice"
         scope: dict[str, Any] = {}
         exec(source.replace(self.old, self.new), self.function.__globals__, scope)
-        (mutant,) = scope.values()
+        mutant = inspect.unwrap(*scope.values())
         original = self.function.__code__
         self.function.__code__ = mutant.__code__
         try:
@@ -47,80 +48,80 @@ _writer = transactional.BatchWriter
 MUTATIONS = (
     Mutation(
         "other writers are not noticed",
-        26,
+        256,
         _concurrency.unchanged_since,
         "snapshot.position.is_followed_by(position, own)",
         "True",
     ),
     Mutation(
         "no refresh before documents are decided again",
-        16,
+        5,
         reconcile.reconcile,
         "            return changed\n        store.concurrency.make_visible()\n",
         "            return changed\n",
     ),
     Mutation(
-        "what a write changed is forgotten where its answer was lost",
-        1021,
-        reconcile.reconcile,
-        "forced = set(report.conflicts)",
-        "forced &= report.conflicts",
-    ),
-    Mutation(
-        "constraints are those of a moment ago",
-        39,
-        reconcile._find_wrong,
-        "store.constraints.read().value",
-        "store.constraints.recent()",
-    ),
-    Mutation(
         "successors of a new representative are forgotten",
-        0,
+        1,
         reconcile._find_affected,
         "store.candidates.dependents(ceased) | later",
         "store.candidates.dependents(ceased)",
     ),
     Mutation(
         "what was written beside another writer is not decided again",
-        26,
+        256,
         epoch.Epoch.reconcile,
         "*(() if holds else self.written)",
         "",
     ),
     Mutation(
         "successors of what is new are forgotten",
-        16,
+        0,
         epoch.Epoch.place,
         "if placement.representative_queries:",
         "if False:",
     ),
     Mutation(
-        "dependents of a replaced version are forgotten",
-        256,
-        _writer._write_part,
-        "epoch.note_replaced(",
-        "list(",
-    ),
-    Mutation(
         "conflicts of a bulk are taken for done",
-        35,
+        4,
         bulk._note,
         "written.conflicts.add(action.id)",
         "pass",
     ),
     Mutation(
         "a document of another program came before all others",
-        703,
+        605,
         records.RecordBuilder._build,
         "(old and old.first_seen) or self.clock.now()",
         "old.first_seen if old else self.clock.now()",
     ),
     Mutation(
         "retention deletes a young article that joins an old story",
-        59,
-        retention.expire,
-        "(ids := _still_old(store, ids, before))",
-        "ids",
+        19,
+        retention.is_older,
+        "time_of(record.order[0]) < before",
+        "True",
+    ),
+    Mutation(
+        "a link is changed whatever the version of its document",
+        269,
+        documents.update_of,
+        '{"update": _conditional(id_, version)}',
+        '{"update": {"_index": version.index, "_id": id_}}',
+    ),
+    Mutation(
+        "a bulk without an answer is sent again behind a rollover",
+        1300,
+        bulk.write,
+        "stored = find_stored([action.id for action in left])",
+        "stored = set()",
+    ),
+    Mutation(
+        "a document may join its own group",
+        1187,
+        decide._freed,
+        "candidate.link.without_leader(id_, candidate.id)",
+        "candidate.link",
     ),
     Mutation(
         "a version that is replaced is not kept",
@@ -144,17 +145,10 @@ MUTATIONS = (
         "key=lambda version: version is new",
     ),
     Mutation(
-        "gateway: a document that is written after its delete is not reconciled",
-        10051,
-        session.TenantSession._reconcile,
-        "epoch.replaced.values()))",
-        "epoch.replaced.values()))\n        epoch.written -= epoch.deleted",
-    ),
-    Mutation(
-        "gateway: decisions beside a reconciliation are taken for right",
-        4667,
-        session.TenantSession.end_epoch,
-        "self._epoch.must_recheck = True",
-        "pass",
+        "gateway: the epoch ends beside a write under way",
+        70,
+        inspect.unwrap(session.TenantSession._quiet),
+        "is_quiet = self._state.wait_for(lambda: not self._under_way, timeout=_QUIET_SECONDS)",
+        "is_quiet = True",
     ),
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol
 
 JSON = dict[str, Any]
@@ -28,25 +30,30 @@ class Found(Protocol):
     @property
     def primary_term(self) -> int: ...
     @property
-    def cache(self) -> JSON: ...
+    def cache(self) -> dict[Hashable, Any]: ...
+
+
+Score = float | None  # None: it does not match
+Matcher = Callable[[Found], Score]
 
 
 def search(documents: Sequence[Found], body: JSON) -> JSON:
+    score_of = matcher(body.get("query", {"match_all": {}}))
     scored = []
     for place, document in enumerate(documents):
-        score = score_of(document, body.get("query", {"match_all": {}}))
+        score = score_of(document)
         if score is not None:
             scored.append((document, score, place))
     sort = body.get("sort", ())
     keyed = [(_sort_values(sort, *hit), *hit) for hit in scored]
-    order = _order(sort)
     if sort:
+        order = _order(sort)
         keyed.sort(key=lambda entry: order(entry[0]))
+        if "search_after" in body:
+            after = order(body["search_after"])
+            keyed = [entry for entry in keyed if order(entry[0]) > after]
     else:
         keyed.sort(key=lambda entry: (-entry[2], entry[3]))
-    if "search_after" in body:
-        after = order(body["search_after"])
-        keyed = [entry for entry in keyed if order(entry[0]) > after]
     start = body.get("from", 0)
     page = keyed[start : start + body.get("size", 10)]
     out: JSON = {
@@ -64,51 +71,68 @@ def search(documents: Sequence[Found], body: JSON) -> JSON:
     return out
 
 
-def score_of(document: Found, query: JSON) -> float | None:  # noqa: PLR0911  (a table of queries)
-    """The score of a document, None where it does not match."""
+def matcher(query: JSON) -> Matcher:  # noqa: PLR0911  (a table of queries)
+    """What scores a document by a query; made once for a search."""
     ((kind, what),) = query.items()
     match kind:
         case "match_all":
-            return 1.0
+            return lambda document: 1.0
         case "bool":
-            return _score_bool(document, what)
+            return _bool_matcher(what)
         case "constant_score":
-            matched = score_of(document, what["filter"]) is not None
-            return float(what.get("boost", 1.0)) if matched else None
+            filter_, boost = matcher(what["filter"]), float(what.get("boost", 1.0))
+            return lambda document: None if filter_(document) is None else boost
         case "term":
             ((name, value),) = what.items()
-            return _matched(value in values_at(document, name))
+            return lambda document: _matched(value in values_at(document, name))
         case "terms":
-            ((name, wanted),) = what.items()
-            return _matched(not set(wanted).isdisjoint(values_at(document, name)))
+            ((name, values),) = what.items()
+            wanted = frozenset(values)
+            return lambda document: _matched(not wanted.isdisjoint(values_at(document, name)))
         case "ids":
-            return _matched(document.id in what["values"])
+            ids = frozenset(what["values"])
+            return lambda document: _matched(document.id in ids)
         case "exists":
-            return _matched(bool(values_at(document, what["field"])))
+            field = what["field"]
+            return lambda document: _matched(bool(values_at(document, field)))
         case "range":
             ((name, bounds),) = what.items()
-            return _matched(any(_is_within(value, bounds) for value in values_at(document, name)))
+            return lambda document: _matched(
+                any(_is_within(value, bounds) for value in values_at(document, name))
+            )
     raise NotModelled(f"query {kind}")
 
 
-def _score_bool(document: Found, what: JSON) -> float | None:
-    total = 0.0
-    for clause in _clauses(what, "filter"):
-        if score_of(document, clause) is None:
-            return None
-    for clause in _clauses(what, "must_not"):
-        if score_of(document, clause) is not None:
-            return None
-    for clause in _clauses(what, "must"):
-        score = score_of(document, clause)
-        if score is None:
-            return None
-        total += score
-    should = _clauses(what, "should")
-    is_alone = not _clauses(what, "filter") and not _clauses(what, "must")
-    needed = what.get("minimum_should_match", 1 if should and is_alone else 0)
-    scores = [score for clause in should if (score := score_of(document, clause)) is not None]
-    return total + sum(scores) if len(scores) >= needed else None
+def _bool_matcher(what: JSON) -> Matcher:
+    filters, musts, must_nots, shoulds = (
+        [matcher(clause) for clause in _clauses(what, name)]
+        for name in ("filter", "must", "must_not", "should")
+    )
+    is_alone = not filters and not musts
+    needed = what.get("minimum_should_match", 1 if shoulds and is_alone else 0)
+
+    def score_of(document: Found) -> Score:
+        for clause in filters:
+            if clause(document) is None:
+                return None
+        for clause in must_nots:
+            if clause(document) is not None:
+                return None
+        total = 0.0
+        for clause in musts:
+            score = clause(document)
+            if score is None:
+                return None
+            total += score
+        count = 0
+        for clause in shoulds:
+            score = clause(document)
+            if score is not None:
+                count += 1
+                total += score
+        return total if count >= needed else None
+
+    return score_of
 
 
 def _clauses(what: JSON, name: str) -> list[JSON]:
@@ -116,7 +140,7 @@ def _clauses(what: JSON, name: str) -> list[JSON]:
     return given if isinstance(given, list) else [given]
 
 
-def _matched(is_match: bool) -> float | None:
+def _matched(is_match: bool) -> Score:
     return 1.0 if is_match else None
 
 
@@ -141,26 +165,30 @@ def _find_values(source: JSON, path: str) -> list[Any]:
     return [value for value in flat if value is not None]
 
 
+_COMPARISONS = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
+
+
 def _is_within(value: Any, bounds: JSON) -> bool:
-    checks = {
-        "gt": lambda a, b: a > b,
-        "gte": lambda a, b: a >= b,
-        "lt": lambda a, b: a < b,
-        "lte": lambda a, b: a <= b,
-    }
     return all(
-        checks[name](*_comparable(value, bound)) for name, bound in bounds.items() if name in checks
+        _COMPARISONS[name](*_comparable(value, bound))
+        for name, bound in bounds.items()
+        if name in _COMPARISONS
     )
 
 
 def _comparable(value: Any, bound: Any) -> tuple[Any, Any]:
     """Dates as times: they are written with and without fractions of a second."""
     if isinstance(value, str) and isinstance(bound, str):
-        try:
-            return datetime.fromisoformat(value), datetime.fromisoformat(bound)
-        except ValueError:
-            return value, bound
+        return _time(value), _time(bound)
     return value, bound
+
+
+@lru_cache(1000)
+def _time(value: str) -> datetime | str:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return value
 
 
 # --- hits --------------------------------------------------------------------------------------
@@ -172,7 +200,7 @@ def _hit(document: Found, score: float, values: list[Any] | None, body: JSON) ->
         hit["sort"] = values
     wanted = body.get("_source", True)
     if wanted is not False:
-        part = f"_source {wanted}"
+        part = "_source" if wanted is True else _filter_name(wanted)
         if part not in document.cache:
             document.cache[part] = filtered(document.source, wanted)
         hit["_source"] = document.cache[part]
@@ -181,6 +209,11 @@ def _hit(document: Found, score: float, values: list[Any] | None, body: JSON) ->
     if fields := body.get("docvalue_fields"):
         hit["fields"] = {name: values for name in fields if (values := values_at(document, name))}
     return hit
+
+
+def _filter_name(wanted: Any) -> Hashable:
+    """By which a filtered source is found again."""
+    return ("_source", *wanted) if isinstance(wanted, list | tuple) else f"_source {wanted}"
 
 
 def filtered(source: JSON, wanted: Any) -> JSON:
@@ -193,19 +226,23 @@ def filtered(source: JSON, wanted: Any) -> JSON:
     return _kept(source, "", includes, excludes)
 
 
-def _kept(value: JSON, path: str, includes: Iterable[str], excludes: Iterable[str]) -> JSON:
+def _kept(value: JSON, path: str, includes: Sequence[str], excludes: Sequence[str]) -> JSON:
     out: JSON = {}
     for name, inner in value.items():
         here = f"{path}{name}"
-        if any(here == e or here.startswith(f"{e}.") for e in excludes):
+        below = f"{here}."
+        if here in excludes:
             continue
-        is_wanted = any(i in ("*", here) or here.startswith(f"{i}.") for i in includes)
-        if isinstance(inner, dict):
-            below = _kept(inner, f"{here}.", includes, excludes)
-            if below or is_wanted:
-                out[name] = below
+        is_wanted = "*" in includes or here in includes
+        if not isinstance(inner, dict):
+            if is_wanted:
+                out[name] = inner
         elif is_wanted:
-            out[name] = inner
+            out[name] = _kept(inner, below, ("*",), excludes) if excludes else inner
+        else:
+            nested = [i for i in includes if i.startswith(below)]
+            if nested and (part := _kept(inner, below, nested, excludes)):
+                out[name] = part
     return out
 
 

@@ -192,9 +192,36 @@ def run(script: Script) -> list[Any]:
     return script.notes
 
 
+def run_rollover(script: Script) -> list[Any]:
+    """An id is unique in one index, not behind an alias."""
+    alias, first, second = (f"{script.index}{tail}" for tail in ("-a", "-a-000001", "-a-000002"))
+    body = {**MAPPING, "aliases": {alias: {"is_write_index": True}}}
+    script.http("PUT", "-a-000001", body)
+    created = {"create": {"_index": alias, "_id": "a", "require_alias": True}}
+    script.bulk(created, stored_source("a", 1))
+    script.bulk(created, stored_source("a", 1))
+    script.http("POST", "-a/_rollover")
+    script.bulk(created, stored_source("a", 1))  # taken once more
+    script.bulk({"create": {"_index": first, "_id": "a"}}, stored_source("a", 1))
+    script.http("POST", "-a/_refresh")
+    answer = script.http("POST", "-a/_search", {"sort": [{"_index": "asc"}]})
+    script.notes.append([hit["_index"].removeprefix(alias) for hit in answer["hits"]["hits"]])
+    for seq_no in (7, 0, 0):  # another version; this one; which is gone
+        version = {"_index": second, "_id": "a", "if_seq_no": seq_no, "if_primary_term": 1}
+        script.bulk({"delete": version})
+    script.bulk({"delete": {"_index": alias, "_id": "a"}})  # not the one in the first index
+    script.http("GET", "-a-000001/_doc/a")
+    script.bulk({"create": {"_index": "none", "_id": "a", "require_alias": True}}, {})
+    script.http("DELETE", f"-a-000001,{second}")
+    return script.notes
+
+
 @pytest.mark.servers
+@pytest.mark.parametrize("steps", [run, run_rollover], ids=["one index", "rollover"])
 @pytest.mark.parametrize("product", ["elasticsearch", "opensearch"])
-def test_the_model_answers_as_the_servers_do(product: str, request: pytest.FixtureRequest) -> None:
+def test_the_model_answers_as_the_servers_do(
+    product: str, steps: Callable[[Script], list[Any]], request: pytest.FixtureRequest
+) -> None:
     server: Server = request.getfixturevalue(f"{product}_server")
     index = f"conformance-{uuid.uuid4().hex[:8]}"
 
@@ -203,8 +230,8 @@ def test_the_model_answers_as_the_servers_do(product: str, request: pytest.Fixtu
         return answer.status, answer.json()
 
     engine = Engine()
-    real = run(Script(send, index))
-    modelled = run(Script(lambda m, p, b: engine.request(m, p, None, _bytes(b)), index))
+    real = steps(Script(send, index))
+    modelled = steps(Script(lambda m, p, b: engine.request(m, p, None, _bytes(b)), index))
     for expected, found in zip(real, modelled, strict=True):
         assert found == expected
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.simulation.drawing import draw
+from tests.simulation.minimising import minimise
 from tests.simulation.mutations import MUTATIONS, Mutation
-from tests.simulation.scenarios import draw, minimise, run
+from tests.simulation.scenarios import run
 
 # About a minute; `make simulate` runs any number.
-PARTS, SCHEDULES = 8, 100
+PARTS, SCHEDULES = 8, 200
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -31,7 +33,9 @@ def test_a_seed_replays_a_run() -> None:
 
 def test_a_failing_schedule_is_made_smaller() -> None:
     """A failure that needs two documents and one writer, and is left with little more."""
-    mutation = next(m for m in MUTATIONS if m.name == "successors of what is new are forgotten")
+    mutation = next(
+        m for m in MUTATIONS if m.name == "successors of a new representative are forgotten"
+    )
     with mutation.applied():
         whole = draw(mutation.seed)
         small = minimise(whole)

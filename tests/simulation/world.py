@@ -8,12 +8,11 @@ of a document is checked when it is written.
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, Self
 
 from greenlet import greenlet  # type: ignore[import-untyped]  # it has no types
 
@@ -29,7 +28,7 @@ from esdedup.stores.cluster.connection import Connection, Target, Unanswered
 from esdedup.stores.cluster.requests.documents import record_from
 from esdedup.stores.cluster.requests.mapping import side_index
 from esdedup.stores.cluster.store import ClusterStore
-from tests.simulation.engine import JSON, Engine, Stored
+from tests.simulation.engine import JSON, Engine, ModelIndex, Stored
 from tests.support.articles import DAY_ONE
 from tests.support.interleaving import Hook
 
@@ -40,6 +39,10 @@ Transport = Callable[[str, str, Mapping[str, Any], Any], tuple[int, Any]]
 _UNAVAILABLE: JSON = {"error": {"type": "unavailable_shards_exception", "reason": "simulated"}}
 _BUSY: JSON = {"error": {"type": "es_rejected_execution_exception", "reason": "simulated"}}
 _MOST_SKEW = 20_000_000  # microseconds
+_LONGEST_REQUEST = 40_000
+# What happens to an index happens so often with the lost answer of a bulk: a cluster in trouble has
+# both.
+_TROUBLE = 0.5
 
 
 @dataclass(frozen=True)
@@ -61,21 +64,34 @@ SOME_FAULTS = Faults(
 
 
 class SimulatedTime:
-    """Stands in for the module `time`: writers disagree about the time by up to 20 seconds."""
+    """Stands in for the modules `time` and `datetime`. A request takes up to 40 ms; writers
+    disagree about the time by up to 20 seconds."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self._now = microseconds(NOW)
+        self._passed = 0  # microseconds
         self._skew: dict[greenlet, int] = {}
 
+        class SimulatedDatetime(datetime):
+            @classmethod
+            def now(cls, tz: tzinfo | None = None) -> Self:
+                return cls.fromtimestamp(self.time_ns() / 1e9, tz)
+
+        self.datetime = SimulatedDatetime
+
+    def pass_request(self) -> None:
+        self._passed += int(self._chance.random() * _LONGEST_REQUEST)
+
     def time_ns(self) -> int:
-        self._now += 1
+        self._passed += 1
         skew = self._skew.setdefault(
             greenlet.getcurrent(), self._chance.randrange(-_MOST_SKEW, _MOST_SKEW)
         )
-        return 1000 * (self._now + skew)
+        return 1000 * (microseconds(NOW) + self._passed + skew)
 
-    monotonic = staticmethod(time.monotonic)
+    def monotonic(self) -> float:
+        return self._passed / 1e6
+
     sleep = staticmethod(lambda seconds: None)
 
 
@@ -87,6 +103,9 @@ class World:
     faults: Faults = NO_FAULTS
     injected: Counter[str] = field(default_factory=Counter)
     violations: list[str] = field(default_factory=list)
+    may_vanish: Set[str] = frozenset()  # somebody deletes them
+    acknowledged: set[str] = field(default_factory=set)
+    event: Callable[[], None] | None = None  # what happens to the index, once
 
     def __post_init__(self) -> None:
         self.engine = Engine(self._check_version)
@@ -112,6 +131,7 @@ class World:
         def send(method: str, path: str, params: Mapping[str, Any], body: Any) -> tuple[int, Any]:
             name = f"{method} {path.partition('?')[0]}"
             hook(name)
+            self.time.pass_request()
             if self._happens("refused"):
                 return self._chance.choice([(429, _BUSY), (503, _UNAVAILABLE)])
             if self._happens("refreshed"):
@@ -126,10 +146,17 @@ class World:
             status, answer = self.engine.request(method, path, params, body)
             hook(f"{name} answers")
             if self._happens("lost"):
+                if is_bulk and self._chance.random() < _TROUBLE:
+                    self.happen()
                 raise Unanswered("simulated: the answer was lost")
             return status, answer
 
         return send
+
+    def happen(self) -> None:
+        event, self.event = self.event, None
+        if event is not None:
+            event()
 
     def refresh(self) -> None:
         for index in self.engine.indices.values():
@@ -160,16 +187,31 @@ class World:
         ):
             self.violations.append(f"{stored.id} has the signature of another text")
         leads = decision.role != "duplicate"
-        if leads != link.canonical or (leads and link.group != stored.id):
+        if leads != link.canonical or leads != (link.group == stored.id):
             self.violations.append(f"{stored.id} is {decision.role} in the group {link.group}")
+
+    # --- what was acknowledged -----------------------------------------------------------------
+
+    def acknowledge(self, id_: str) -> None:
+        """A writer was told that this document is stored."""
+        self.acknowledged.add(id_)
+        self.check_acknowledged()
+
+    def check_acknowledged(self) -> None:
+        """Nothing acknowledged is missing, unless somebody deletes it."""
+        stored = {s.id for index in self._news() for s in index.documents.values()}
+        for id_ in self.acknowledged - stored - self.may_vanish:
+            self.violations.append(f"{id_} was acknowledged and is missing")
+
+    def _news(self) -> list[ModelIndex]:
+        return [index for name, index in self.engine.indices.items() if is_of_articles(name)]
 
     # --- what is there at the end --------------------------------------------------------------
 
     def records(self) -> dict[str, Record]:
         """By id; a document without our fields, or in two indices, is a violation."""
         found: dict[str, Record] = {}
-        names = [name for name in self.engine.indices if is_of_articles(name)]
-        for stored in (s for name in names for s in self.engine.indices[name].documents.values()):
+        for stored in (s for index in self._news() for s in index.documents.values()):
             if stored.id in found:
                 self.violations.append(f"{stored.id} is in two indices")
             if "dedup" not in stored.source:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from esdedup.search.searcher import Searcher
-from esdedup.stores.memory import MemoryData, MemoryStore
+from esdedup.stores.memory import MemoryStore
+from esdedup.stores.memory_data import MemoryData
 from tests.stores.contract import record
 
 

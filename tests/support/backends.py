@@ -16,7 +16,8 @@ import pytest
 
 from esdedup.settings import Settings
 from esdedup.stores import Store, open_store
-from esdedup.stores.memory import MemoryData, MemoryStore
+from esdedup.stores.memory import MemoryStore
+from esdedup.stores.memory_data import MemoryData
 from tests.servers import Cluster, Server
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -22,7 +22,13 @@ from esdedup.errors import StoreError, StoreUnavailable
 from esdedup.model import JSON
 from esdedup.stores import WriteReport
 from esdedup.stores.cluster.causes import cause_of, describe_error
-from esdedup.stores.cluster.connection import Connection, PrivilegeMissing, is_lasting_block, lines
+from esdedup.stores.cluster.connection import (
+    Connection,
+    PrivilegeMissing,
+    Unanswered,
+    is_lasting_block,
+    lines,
+)
 
 _DOCUMENTS = 1_000
 _BYTES = 8 << 20
@@ -59,33 +65,49 @@ class Written:
         return WriteReport(frozenset(self.conflicts), self.failures)
 
 
-def write(connection: Connection, actions: Sequence[Action]) -> Written:
-    """Send every action, in requests of bounded size."""
-    written = Written()
+def write(
+    connection: Connection,
+    actions: Sequence[Action],
+    find_stored: Callable[[Sequence[str]], Set[str]] = lambda ids: frozenset(),
+) -> Written:
+    """Send every action, in requests of bounded size.
+
+    `find_stored` is asked before an action is sent again. Ids that are stored by then count as
+    conflicts: behind a rollover another index would take them once more.
+    """
+    written, patience = Written(), connection.target.retry_seconds
     for part in _parts(actions):
         left = _send(connection, part, written)
-        deadline = time.monotonic() + connection.target.retry_seconds
+        deadline = time.monotonic() + patience
         pause = _FIRST_PAUSE
         while left:
             written.repeated = True
             if time.monotonic() > deadline:
                 raise StoreUnavailable(
                     f"{connection.target.shown}: {len(left)} documents, {left[0].id} among them, "
-                    f"were refused again and again ({written.passing}); run the same command when "
-                    "the cluster is less busy"
+                    f"were not taken for {patience:.0f} s ({written.passing}); "
+                    "run the same command when the cluster is back or less busy"
                 )
             connection.pause(pause * (0.5 + random.random() / 2))
             pause = min(pause * 2, _LONGEST_PAUSE)
-            left = _send(connection, left, written)
+            stored = find_stored([action.id for action in left])
+            written.conflicts |= stored
+            left = _send(connection, [a for a in left if a.id not in stored], written)
     return written
 
 
 def _send(connection: Connection, actions: Sequence[Action], written: Written) -> list[Action]:
     """Send one request; returns the actions to send again."""
+    if not actions:
+        return []
     body = b"".join([action.lines for action in actions])
     # If a primary is missing, the server waits a whole minute by default.
     params = {"timeout": "10s", "filter_path": _ANSWER}
-    answer = connection.send("POST", "/_bulk", params=params, body=body)
+    try:
+        answer = connection.send_once("POST", "/_bulk", params=params, body=body)
+    except Unanswered as lost:
+        written.passing = str(lost)
+        return list(actions)
     again = []
     for action, item in zip(actions, answer["items"], strict=True):
         ((verb, result),) = item.items()

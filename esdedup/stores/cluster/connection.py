@@ -221,11 +221,8 @@ class Connection:
         pause = _FIRST_PAUSE
         while True:
             try:
-                status, answer = self._transport(method, path, params or {}, body)
-                if status >= 400:
-                    raise _refusal(self.target, status, answer, f"{method} {path}")
+                return self.send_once(method, path, params=params, body=body)
             except Unanswered as later:
-                self._is_reached |= not isinstance(later, Unreachable)
                 # Half to whole of the pause, so that many workers do not come back at once.
                 wait = pause * (0.5 + random.random() / 2)
                 if time.monotonic() + wait > begun + self._patience():
@@ -233,9 +230,25 @@ class Connection:
                 self.repeated += 1
                 self.pause(wait)
                 pause = min(pause * 2, _LONGEST_PAUSE)
-            else:
-                self._is_reached = True
-                return answer
+
+    def send_once(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        body: JSON | Sequence[JSON] | bytes | None = None,
+    ) -> Any:
+        """Like `send`; raises `Unanswered` where that would send the request again."""
+        try:
+            status, answer = self._transport(method, path, params or {}, body)
+            if status >= 400:
+                raise _refusal(self.target, status, answer, f"{method} {path}")
+        except Unanswered as later:
+            self._is_reached |= not isinstance(later, Unreachable)
+            raise
+        self._is_reached = True
+        return answer
 
     def send_or_none(self, method: str, path: str, **request: Any) -> Any:
         """Like `send`; None if there is no such index or document (404)."""

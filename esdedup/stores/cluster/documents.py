@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -160,11 +160,18 @@ class ClusterDocuments:
     def put(self, records: Sequence[Record]) -> WriteReport:
         """Create new documents; replace others if their version is the one that was read."""
         now = iso(datetime.now(UTC))
+        new = {r.document.id for r in records if r.version is None}
+
+        def find_stored(ids: Sequence[str]) -> Set[str]:
+            """Of new documents: the others are sent to the index they lie in."""
+            return self.get(new.intersection(ids)).keys() if self.index.kind != "index" else set()
+
         return self.write(
             [
                 Action.of(r.document.id, self._put_line(r), document_requests.source_of(r, now))
                 for r in records
-            ]
+            ],
+            find_stored,
         )
 
     def _put_line(self, record: Record) -> JSON:
@@ -203,25 +210,38 @@ class ClusterDocuments:
             ]
         )
 
-    def delete(self, ids: Iterable[str]) -> set[str]:
+    def delete(
+        self, ids: Iterable[str], is_wanted: Callable[[Record], bool] = lambda record: True
+    ) -> set[str]:
         wanted = list(ids)
         self.quarantine.remove(wanted)
+        removed: set[str] = set()
         stored = self.get(wanted)
-        self.write(
-            [
-                Action.of(id_, {"delete": {"_index": r.version.index, "_id": id_}})
-                for id_, r in stored.items()
-            ]
-        )
-        self.revisions.remove(wanted)
+        missing = set(wanted) - stored.keys()
+        while chosen := {id_: r.version for id_, r in stored.items() if is_wanted(r)}:
+            report = self.write(
+                [
+                    Action.of(id_, {"delete": _conditional(id_, version)})
+                    for id_, version in chosen.items()
+                ]
+            )
+            # Changed meanwhile; or gone, by this very delete if its answer was lost.
+            stored = self.get(report.conflicts)
+            removed |= chosen.keys() - stored.keys()
+        self.revisions.remove(removed | missing)
         self.concurrency.make_visible()
-        return set(stored)
+        return removed
 
-    def write(self, actions: Sequence[Action]) -> WriteReport:
+    def write(
+        self,
+        actions: Sequence[Action],
+        find_stored: Callable[[Sequence[str]], Set[str]] = lambda ids: frozenset(),
+    ) -> WriteReport:
+        """`find_stored`: see `bulk.write`."""
         if not actions:
             return WriteReport()
         # A write to a missing index would make it, with a mapping guessed from the document.
         self.concurrency.check_position()
-        written = bulk.write(self.index.connection, actions)
+        written = bulk.write(self.index.connection, actions, find_stored)
         self.concurrency.count_writes(written)
         return written.report()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -179,9 +179,13 @@ class SQLiteDocuments:
             db.executemany("INSERT INTO keys VALUES (?, ?, ?)", _key_rows([(row["seq"], record)]))
         return True
 
-    def delete(self, ids: Iterable[str]) -> set[str]:
-        wanted = list(ids)
+    def delete(
+        self, ids: Iterable[str], is_wanted: Callable[[Record], bool] = lambda record: True
+    ) -> set[str]:
         with self.database.transaction():
+            given = list(ids)
+            kept = {id_ for id_, record in self.get(given).items() if not is_wanted(record)}
+            wanted = [id_ for id_ in given if id_ not in kept]
             for table in ("quarantine", "revisions"):
                 self.database.db.executemany(
                     f"DELETE FROM {table} WHERE id = ?", [(id_,) for id_ in wanted]
