@@ -52,12 +52,12 @@ def test_a_candidate_that_cannot_be_compared_costs_only_itself(
     bad, good = article("bad", FERRY), article("good", ferry_with(17), 1)
     index(deduplicator, bad, good)
 
-    def extract(text: str, lang: str | None) -> tuple[NumberContext, ...]:
+    def read(text: str, lang: str | None) -> Reading:
         if text.endswith(FERRY):
             raise ZeroDivisionError("a text that nobody foresaw")
-        return extract_facts(text, lang)
+        return read_quantities(text, lang)
 
-    monkeypatch.setattr(content_module, "extract_facts", extract)
+    monkeypatch.setattr(content_module, "read_quantities", read)
     monkeypatch.setattr(content_module._cache, "_contents", OrderedDict())
     copy, other = article("copy", f"{ferry_with(17)} More later.", 2), article("other", FLOOD, 2)
     done = {o.decision.id: o.decision for o in index(deduplicator, copy, other)}
@@ -297,8 +297,9 @@ def test_a_text_whose_counts_cannot_be_read_costs_only_itself(
     monkeypatch.setattr(content_module, "read_quantities", broken)
     asked = [article("toll", ferry_with(17), 1), article("copy", f"{FLOOD} Again.", 1)]
     decided = list(deduplicator.check_many(asked))
-    assert [d.role for d in decided] == ["unprocessed", "duplicate"]
-    assert decided[0].reason == "unexpected ValueError: no number"
+    assert [d.role for d in decided] == ["original", "duplicate"], "as if it were added"
+    (evidence,) = decided[0].evidence
+    assert evidence.reason == "not compared: unexpected ValueError: no number"
 
 
 def test_add_many_streams_outcomes_in_the_order_of_the_input() -> None:

@@ -10,7 +10,7 @@ from tests.simulation.mutations import MUTATIONS, Mutation
 from tests.simulation.scenarios import run
 
 # About a minute; `make simulate` runs any number.
-PARTS, SCHEDULES = 8, 200
+PARTS, SCHEDULES = 8, 125
 
 
 @pytest.mark.parametrize("part", range(PARTS))
