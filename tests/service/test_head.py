@@ -19,6 +19,7 @@ _QUESTIONS = {
     "/v1/explain": "?id=c",
     "/v1/front": "?field=source",
     "/v1/group": "?id=a",
+    "/v1/revisions": "?id=a",
     "/v1/search": "?words=ferry",
     "/v1/similar": "?id=a",
     "/v1/story": "?id=a",

@@ -21,7 +21,7 @@ _ANCHOR = 3
 _SIGNS = 2
 
 _TOKEN = re.compile(rf"[-−]?\d+(?:[.,:/]\d+)*|[{IDEOGRAPHS}]|[^\W\d_{IDEOGRAPHS}]+|[%°$€£₺]")
-_CLAUSE_END = re.compile(r"[.!?;:,\n。；，！？：()]")
+_CLAUSE_END = re.compile(r"[.!?;:,\n—–。；，！？：()]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,10 @@ def compare_facts(old: Reading, new: Reading) -> tuple[str, tuple[NumberChange, 
         *(change for one, other in passages for change in find_changed_quantities(one, other)),
     ]
     if placed:
-        numbers = [change for _, change in sorted(placed)]
-        distinct = {(change.old, change.new): change for change in reversed(numbers)}
-        return "numbers", tuple(reversed(distinct.values()))
+        distinct: dict[tuple[str, str], NumberChange] = {}
+        for _, change in sorted(placed):
+            distinct.setdefault((change.old, change.new), change)
+        return "numbers", tuple(distinct.values())
     for what, compare in (("names", compare_names), ("statement", compare_statements)):
         changes = [change for one, other in passages if (change := compare(one, other))]
         if changes:

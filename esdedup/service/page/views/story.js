@@ -31,7 +31,7 @@ export async function render(params, signal) {
     h("p", { class: "kicker" }, "Story"),
     heading(titleOf(latest)),
     h("p", { class: "summary" }, facts(story)),
-    h("p", { class: "summary origin" }, originOf(story)),
+    h("p", { class: "meta origin" }, originOf(story)),
     counts(story.counts),
     h(
       "ol",
