@@ -28,8 +28,8 @@ def compare_facts(old: Reading, new: Reading) -> tuple[str, tuple[NumberChange, 
     ]
     if placed:
         distinct: dict[tuple[str, str], NumberChange] = {}
-        for _, change in sorted(placed):
-            distinct.setdefault((change.old, change.new), change)
+        for _, number in sorted(placed):
+            distinct.setdefault((number.old, number.new), number)
         return "numbers", tuple(distinct.values())
     for what, compare in (("names", compare_names), ("statement", compare_statements)):
         changes = [change for one, other in passages if (change := compare(one, other))]

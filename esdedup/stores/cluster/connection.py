@@ -12,6 +12,7 @@ ES_CA_CERTS. They are never part of a message.
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import random
 import re
@@ -387,6 +388,9 @@ def open_transport(target: Target) -> tuple[Exchange, Callable[[], None]]:
     import elastic_transport
     from elasticsearch import Elasticsearch
     from elasticsearch.serializer import JsonSerializer
+
+    # At DEBUG it writes every header and body: a caller's cookie, for one.
+    logging.getLogger("elastic_transport.node").setLevel(logging.INFO)
 
     class Quick(JsonSerializer):
         def json_loads(self, data: bytes) -> Any:
