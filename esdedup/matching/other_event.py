@@ -32,7 +32,7 @@ _CALENDAR = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _NameRun:
     """Capitalised words side by side, and the words around them.
 
     `contexts` are the pairs of neighbours by which the same place in another text is found.
@@ -59,13 +59,13 @@ def find_other_event(old: Content, new: Content) -> tuple[NumberChange, ...]:
     return tuple(dict.fromkeys(replaced))
 
 
-def _select_names(run: _Run, own: Content, other: Content) -> list[str]:
+def _select_names(run: _NameRun, own: Content, other: Content) -> list[str]:
     """Names of a run that the other text has nowhere."""
     text = other.text.casefold()
     return [word for word in _names_of(run, own) if word not in text]
 
 
-def _find_names(runs: Sequence[_Run], own: Content, other: Content) -> set[str]:
+def _find_names(runs: Sequence[_NameRun], own: Content, other: Content) -> set[str]:
     """The names of a lead. Of "Chief Executive Jane Doe" the title is none, if the other text does
     not have the person."""
     text = other.text.casefold()
@@ -77,7 +77,7 @@ def _find_names(runs: Sequence[_Run], own: Content, other: Content) -> set[str]:
     return {name for name in names if _is_rare(name)} if own.lang == "de" else names
 
 
-def _names_of(run: _Run, own: Content) -> list[str]:
+def _names_of(run: _NameRun, own: Content) -> list[str]:
     """Its words, folded; the first of a sentence if it comes again, and always capitalised."""
     first = run.words[0]
     is_name = own.text.count(first) > 1 and f" {first.lower()}" not in own.text
@@ -97,14 +97,14 @@ def _is_rare(word: str) -> bool:
 # --- names and what stands around them --------------------------------------------------------
 
 
-def _find_runs(text: str) -> Iterator[_Run]:
+def _find_runs(text: str) -> Iterator[_NameRun]:
     """The runs of the headline and of the first words below it."""
     headline, newline, body = text.partition("\n")
     yield from _runs_of(headline if newline else "")
     yield from _runs_of(body if newline else headline)
 
 
-def _runs_of(text: str) -> Iterator[_Run]:
+def _runs_of(text: str) -> Iterator[_NameRun]:
     found = []
     for place in _WORD.finditer(text):
         found.append((place[0], _is_first(text, place.start())))
@@ -115,7 +115,7 @@ def _runs_of(text: str) -> Iterator[_Run]:
         end = _end_of_run(found, start)
         if end > start:
             words = tuple(word for word, _ in found[start:end] if word[0].isupper())
-            yield _Run(words, _contexts(found, start, end), found[start][1])
+            yield _NameRun(words, _contexts(found, start, end), found[start][1])
         start = max(end, start + 1)
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice, takewhile
 
 from esdedup.features.numbers.changes import STEM, stem
-from esdedup.features.numbers.finding import Found, Reading
+from esdedup.features.numbers.finding import Quantity, Reading
 from esdedup.features.numbers.languages import IDEOGRAPHS
 
 # A longer passage was rewritten, moved, added or cut: single words say nothing about it.
@@ -68,7 +68,7 @@ class Side:
         start, end = self.span
         return " ".join(self.reading.original[start:end].split())
 
-    def quantities(self) -> list[Found]:
+    def quantities(self) -> list[Quantity]:
         """Those that reach into the passage."""
         start, end = self.span
         found = self.reading.found

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from esdedup.features.numbers.changes import find_changed_counts
 from esdedup.features.numbers.difference import find_differences, quote
-from esdedup.features.numbers.finding import Found, Reading
+from esdedup.features.numbers.finding import Quantity, Reading
 from esdedup.features.numbers.names import compare_names
 from esdedup.features.numbers.quantities import find_changed_quantities, is_same, write
 from esdedup.features.numbers.statements import compare_statements
@@ -49,7 +49,9 @@ def _compare_counts(old: Reading, new: Reading) -> Iterator[tuple[int, NumberCha
             yield now.start, NumberChange(write(was, old), write(now, new), phrase)
 
 
-def _find(reading: Reading, value: str, kind: str, context: NumberContext | None = None) -> Found:
+def _find(
+    reading: Reading, value: str, kind: str, context: NumberContext | None = None
+) -> Quantity:
     return next(
         one
         for one in reading.found

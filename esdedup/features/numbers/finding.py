@@ -54,7 +54,7 @@ _OWN_DIGITS = frozenset(
 _ANY_DIGIT = re.compile(r"[^\D0-9]")
 
 
-class Found(NamedTuple):
+class Quantity(NamedTuple):
     """A quantity and where it stands; `unit` is a unit of measure or a currency."""
 
     context: NumberContext
@@ -70,7 +70,7 @@ class Reading:
     original: str
     folded: str
     lexicon: Lexicon
-    found: tuple[Found, ...]
+    found: tuple[Quantity, ...]
 
     @property
     def counts(self) -> tuple[NumberContext, ...]:
@@ -95,7 +95,7 @@ def _read(text: str, lang: str) -> Reading:
     lexicon = lexicon_of(lang)
     original, folded = _fold(text, lexicon.lang)
     moments = deque(find_moments(folded, lexicon))
-    found: list[Found] = []
+    found: list[Quantity] = []
     position, last = 1, len(folded) - 2
     while match := lexicon.number.search(folded, position, last + 2):
         if match.start() >= last or len(found) == MAX_NUMBERS:
@@ -145,7 +145,7 @@ def _may_begin(folded: str, position: int) -> bool:
 
 def _judge(
     original: str, folded: str, number: Number, lexicon: Lexicon
-) -> tuple[Found | None, int]:
+) -> tuple[Quantity | None, int]:
     """The quantity at this place, or None; and where to read on."""
     if is_part_of_something(folded, number):
         return None, number.end
@@ -179,7 +179,7 @@ def _judge(
         right = [unit, *right[: CONTEXT_WORDS - 1]]
     left = content_words(before, lexicon, abbreviated=1)[::-1]
     context = NumberContext(sign + number.value, kind, " ".join(left), " ".join(right))
-    return Found(context, number.start, end, unit or _measure(after, lexicon)), end
+    return Quantity(context, number.start, end, unit or _measure(after, lexicon)), end
 
 
 def _is_excluded(
@@ -200,7 +200,7 @@ def _is_excluded(
 
 def _judge_phrase(
     folded: str, number: Number, before: list[str], lexicon: Lexicon
-) -> tuple[Found | None, int]:
+) -> tuple[Quantity | None, int]:
     """Vague quantities, shares and ordinals; an ordinal counts victims, cases and arrests only."""
     after = tokens_after(folded, number.end, lexicon)
     kind, value = number.kind, number.value
@@ -228,25 +228,27 @@ def _judge_phrase(
         if unit:
             right = [unit, *right[: CONTEXT_WORDS - 1]]
         context = NumberContext(scaled.value, kind, " ".join(left), " ".join(right))
-        return Found(context, number.start, scaled.end, unit), scaled.end
-    return Found(context, number.start, number.end), number.end
+        return Quantity(context, number.start, scaled.end, unit), scaled.end
+    return Quantity(context, number.start, number.end), number.end
 
 
 _ORDINAL_MARK = re.compile(r"-?([^\W\d_]{1,3}|[ªº°.])(?= )")
 
 
-def _read_ordinal(folded: str, number: Number, before: list[str], lexicon: Lexicon) -> Found | None:
+def _read_ordinal(
+    folded: str, number: Number, before: list[str], lexicon: Lexicon
+) -> Quantity | None:
     """ "the 14th arrest", "die 14. Festnahme", "第14例"."""
     context = NumberContext(number.value, ORDINAL, "", "")
     if lexicon.ideographic:
         is_ordinal = folded[number.start - 1] == "第" and folded[number.end] in "例名位起宗人个次"
-        return Found(context, number.start, number.end) if is_ordinal else None
+        return Quantity(context, number.start, number.end) if is_ordinal else None
     mark = _ORDINAL_MARK.match(folded, number.end) if number.plain else None
     if mark is None or not (mark[1] == "." or lexicon.has("ordinal_marks", mark[1])):
         return None
     if not is_counted_case(tokens_after(folded, mark.end(), lexicon), lexicon):
         return None
-    return Found(context, number.start, mark.end())
+    return Quantity(context, number.start, mark.end())
 
 
 # What a minus in words stands before; "au moins 12" and "al menos 12" are no minus.

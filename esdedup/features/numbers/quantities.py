@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from esdedup.features.numbers.difference import Side, quote
-from esdedup.features.numbers.finding import Found, Reading
+from esdedup.features.numbers.finding import Quantity, Reading
 from esdedup.features.numbers.languages import (
     COUNT,
     MONEY,
@@ -56,12 +56,12 @@ def find_changed_quantities(old: Side, new: Side) -> Iterator[tuple[int, NumberC
         yield new.span[0], NumberChange(write(gone[0], old.reading), nothing, new.clause())
 
 
-def _has_words(found: Found, side: Side) -> bool:
+def _has_words(found: Quantity, side: Side) -> bool:
     """Whether words stand beside a quantity; in tables and navigation none do."""
     return re.search(r"[^\W\d_]{3}|[\u3040-\u9fff]", _quote(found, side)) is not None
 
 
-def _find_none_or_one(side: Side, counting: Side, other: Found) -> str:
+def _find_none_or_one(side: Side, counting: Side, other: Quantity) -> str:
     """The words of the passage that say "none", or "one" where the other is not one."""
     if max(side.size, counting.size) > _FEW and not side.shares_word(counting):
         return ""
@@ -72,11 +72,11 @@ def _find_none_or_one(side: Side, counting: Side, other: Found) -> str:
     return side.text if not is_one and not articles.isdisjoint(side.words) else ""
 
 
-def _quote(found: Found, side: Side) -> str:
+def _quote(found: Quantity, side: Side) -> str:
     return quote(side.reading, found.start, found.end)
 
 
-def is_same(one: Found, other: Found) -> bool:
+def is_same(one: Quantity, other: Quantity) -> bool:
     """Whether two quantities state the same, in whatever notation or unit."""
     a, b = one.context, other.context
     if a.kind == b.kind == MONEY and one.unit != other.unit:
@@ -96,7 +96,7 @@ def is_same(one: Found, other: Found) -> bool:
 _POUND = {"gbp": "pound"}
 
 
-def _sizes(one: Found, other: Found) -> tuple[float, float, float] | None:
+def _sizes(one: Quantity, other: Quantity) -> tuple[float, float, float] | None:
     """Both in one unit, and what rounding may make of them; None if they need no conversion."""
     units = units_of_measure()
     a, b = (_POUND.get(found.unit, found.unit) for found in (one, other))
@@ -140,7 +140,7 @@ _SCALES = ((12, "tn"), (9, "bn"), (6, "m"))
 _MOST_DIGITS = 4
 
 
-def write(found: Found, reading: Reading) -> str:
+def write(found: Quantity, reading: Reading) -> str:
     """The quantity as people write it: "18 bn lira", "4.3 %", "hundreds"."""
     value, kind = found.context.value, found.context.kind
     if kind not in (COUNT, PERCENT, MONEY):
