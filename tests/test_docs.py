@@ -421,7 +421,7 @@ def test_the_tutorial_runs(product: str, tmp_path: Path, request: pytest.Fixture
         "73 unchanged, 2 failed",
         "broken/truncated.html",
         "copies folded",
-        "12 -> 17 -> 23 people died",
+        "12 -> 17 -> 23: Twenty-three people died",
         '"dedup":{',
     ):
         assert told in shown
